@@ -1,0 +1,54 @@
+# The two commands for a newcomer are `make demo` and `make test`; each sets up what it needs. CONTRIBUTING.md has the rest.
+.PHONY: demo test build bench fuzz format lint asan tsan setup clean help
+
+FUZZ_SECONDS ?= 60
+
+help:
+	@sed -n 's/^## //p' $(MAKEFILE_LIST)
+
+## make demo     build, and compare the methods on a U-Net that does not fit
+demo: build
+	@scripts/demo.sh
+
+## make test     everything that CI checks: tests, sanitizers, linters
+test: setup
+	@scripts/test.sh
+
+## make build    the program, at build/bin/checkmate
+build: setup
+	@scripts/build.sh release checkmate_tool
+
+## make bench    the benchmarks, with their figures
+bench: setup
+	@scripts/build.sh release
+	@build/bin/scale_bench
+
+## make fuzz     each reader against random input, FUZZ_SECONDS (60) each
+fuzz: setup
+	@scripts/build.sh fuzz
+	@scripts/fuzz.sh $(FUZZ_SECONDS)
+
+## make format   clang-format over all our code
+format: setup
+	@scripts/format.sh
+
+## make lint     clang-format and clang-tidy, as CI runs them
+lint: setup
+	@scripts/lint.sh
+
+## make asan     the tests under the address and undefined-behaviour sanitizers
+asan: setup
+	@scripts/build.sh asan
+	@ctest --preset asan
+
+## make tsan     the tests under the thread sanitizer
+tsan: setup
+	@scripts/build.sh tsan
+	@ctest --preset tsan
+
+setup:
+	@scripts/setup.sh
+
+## make clean    remove everything that was built
+clean:
+	rm -rf build

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "checkmate/graph.h"
+
+namespace checkmate {
+
+/// An op with its distinct inputs, its outputs and its workspace must fit: no plan of any order needs less.
+struct StructuralMinimum {
+  Bytes bytes;  ///< without the fixed bytes
+  OpId op;      ///< the first op that needs them
+};
+StructuralMinimum structural_minimum(const Graph& graph);
+
+}  // namespace checkmate

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "checkmate/graph.h"
+#include "checkmate/plan.h"
+#include "checkmate/result.h"
+
+/// Files, as docs/file_formats.md describes them. Readers trust nothing: a wrong file is an Error that names
+/// the line and the JSON path, and memory stays proportional to the file. Writers write the whole file or
+/// none of it.
+namespace checkmate {
+
+/// No file that is read may be larger: 1 GiB, enough for five million ops.
+inline constexpr std::size_t kLargestFile = std::size_t{1} << 30;
+
+/// A file, or `zoo:NAME?key=value&...`.
+Result<Graph> load_graph(std::string_view argument);
+
+/// Any graph format, recognised by its content: ours, or node-link JSON of either flavour.
+Result<Graph> read_graph(const std::filesystem::path& path);
+/// The same from text; `source` stands for the file in errors.
+Result<Graph> parse_graph(std::string text, const std::string& source = "graph");
+
+/// Our format. parse_graph() of it gives an equal graph.
+std::string graph_to_json(const Graph& graph);
+/// For Graphviz: ops as boxes coloured by phase, an edge for each tensor and user.
+std::string graph_to_dot(const Graph& graph);
+/// The fingerprint that ties a plan to its graph: of graph_to_json().
+std::string graph_sha256(const Graph& graph);
+
+/// A plan and what is known of it. The claims are the writer's: simulate() and validate() check them.
+struct PlanRecord {
+  Plan plan;
+  std::string graph_name;
+  std::string graph_sha256;
+  std::optional<Bytes> budget;
+  Order order = Order::kFixed;
+  std::optional<Cost> cost;
+  std::optional<Bytes> peak;
+  std::optional<Cost> lower_bound;
+  std::string method;
+  std::uint64_t seed = 0;
+  bool operator==(const PlanRecord&) const = default;
+};
+
+/// A plan of this graph. Steps and frees must name ops and tensors that the graph has, and a fingerprint, if
+/// there is one, must be the graph's. A plan without frees gets the tightest ones.
+Result<PlanRecord> read_plan(const std::filesystem::path& path, const Graph& graph);
+Result<PlanRecord> parse_plan(std::string text, const Graph& graph, const std::string& source = "plan");
+std::string plan_to_json(const PlanRecord& record);
+
+/// Replaces the file as a whole (temporary file, then rename) or leaves it as it was.
+Result<void> write_file(const std::filesystem::path& path, std::string_view text);
+
+}  // namespace checkmate

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "checkmate/graph.h"
+#include "checkmate/plan.h"
+#include "checkmate/result.h"
+#include "checkmate/units.h"
+
+namespace checkmate {
+
+/// How a search ended. An answer, not an error.
+enum class Status : std::uint8_t {
+  kOptimal,     ///< a plan, and no plan of that order is cheaper
+  kFeasible,    ///< a plan within the budget
+  kInfeasible,  ///< proven: no plan of that order fits the budget
+  kUnknown,     ///< no plan, and no proof that there is none
+};
+std::string_view to_string(Status status);  ///< `optimal`, `feasible`, `infeasible`, `unknown`
+
+/// A better plan, reported while the search goes on.
+struct Incumbent {
+  double seconds;
+  Cost cost;
+  std::string_view method;
+};
+
+struct SolveOptions {
+  Bytes budget;                                  ///< for everything, the graph's fixed bytes included
+  std::string method = "auto";                   ///< one of methods()
+  Order order = Order::kFixed;                   ///< free: first runs may move, where the method can
+  std::chrono::duration<double> time_limit{60};  ///< after it, the best so far
+  int threads = 1;                               ///< the most that run at once
+  std::uint64_t seed = 1;                        ///< same seed, one thread: same plan
+  std::function<void(const Incumbent&)> on_incumbent = {};  ///< called from the searching thread
+};
+
+struct SolveResult {
+  Status status = Status::kUnknown;
+  std::string detail;  ///< one sentence where the status alone does not explain itself
+  std::string method;  ///< which one found the plan: with `auto`, the one that won
+  std::optional<Plan> plan;
+  Cost cost;                                   ///< of the plan
+  Bytes peak;                                  ///< of the plan
+  Cost lower_bound;                            ///< no plan of the order is cheaper
+  std::optional<Cost> stage_lower_bound = {};  ///< no plan of the paper's class is: see docs/concepts.md
+  std::optional<Bytes> least_peak = {};        ///< without a plan: the smallest peak that the method reached
+  std::optional<Bytes> min_feasible = {};      ///< when infeasible: no budget below this has a plan
+  double seconds = 0;
+  double first_plan_seconds = 0;
+};
+
+/// cost / keep-all's cost; 1 for a graph that costs nothing.
+double overhead(const Graph& graph, Cost cost);
+/// (cost - bound) / cost; 0 when both are 0.
+double relative_gap(Cost cost, Cost lower_bound);
+
+struct MethodInfo {
+  std::string_view name;
+  std::string_view summary;
+  bool exact = false;        ///< its plan is optimal, its `infeasible` proven, wherever it ends in time
+  bool needs_chain = false;  ///< answers `unknown` unless the forward part is a chain
+  bool free_order = false;   ///< can move first runs
+};
+/// All methods, `auto` first.
+std::span<const MethodInfo> methods();
+
+/// Finds a plan within the budget. Whatever a method returns has been replayed by simulate() and validate()
+/// before it leaves here. Errors are wrong options only. Thread-safe; stops soon after the token or the time
+/// limit asks.
+Result<SolveResult> solve(const Graph& graph, const SolveOptions& options, std::stop_token stop = {});
+
+}  // namespace checkmate

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkmate/graph.h"
+#include "checkmate/plan.h"
+
+namespace checkmate {
+
+enum class ViolationKind : std::uint8_t {
+  kFreesDoNotMatchSteps,  ///< there is not one list of frees a step
+  kUnknownOp,             ///< a step runs an op that the graph does not have
+  kUnknownTensor,         ///< a free names a tensor that the graph does not have
+  kNeverRuns,             ///< an op has no step
+  kRunsAgain,             ///< a non-recomputable op has a second step
+  kFirstRunOutOfOrder,    ///< in fixed order, an op first runs before one that the graph lists earlier
+  kInputMissing,          ///< a step reads a tensor that is not in memory
+  kMadeWhileLive,         ///< a step makes a tensor that is in memory already
+  kFreedWhileAbsent,      ///< a free names a tensor that is not in memory
+  kOutputNotKept,         ///< an output is freed after its last run
+  kOverBudget,            ///< a step needs more memory than the budget
+};
+
+/// What is wrong, and where: those of step, op and tensor that apply.
+struct Violation {
+  ViolationKind kind;
+  std::optional<std::uint64_t> step = {};
+  std::optional<OpId> op = {};
+  std::optional<TensorId> tensor = {};
+  Bytes memory = {};  ///< kOverBudget: what the step needs
+  bool operator==(const Violation&) const = default;
+};
+
+/// All violations of the rules of a plan, empty when it holds. Independent of simulate(): it follows each
+/// tensor through time where that follows time through the tensors. Time O((steps + edges run) log runs),
+/// memory linear.
+std::vector<Violation> validate(const Graph& graph, const Plan& plan, Bytes budget,
+                                Order order = Order::kFixed);
+
+/// One line: `step 7 (op 3 'conv1') reads tensor 2 'x', which is not in memory`.
+std::string describe(const Graph& graph, const Violation& violation);
+
+}  // namespace checkmate

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "checkmate/graph.h"
+#include "checkmate/result.h"
+#include "io/json_reader.h"
+
+/// One reader a graph format, each in its own source file. The JsonReader stands on the document.
+namespace checkmate {
+
+Result<Graph> read_checkmate_graph(JsonReader& json, const std::string& source);
+Result<Graph> read_node_link_graph(JsonReader& json, const std::string& source);
+
+}  // namespace checkmate

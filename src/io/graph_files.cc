@@ -1,0 +1,43 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "checkmate/io.h"
+#include "checkmate/zoo.h"
+#include "io/file.h"
+#include "io/formats.h"
+#include "text.h"
+
+namespace checkmate {
+
+Result<Graph> load_graph(std::string_view argument) {
+  constexpr std::string_view kZoo = "zoo:";
+  if (argument.starts_with(kZoo)) return zoo::build(argument.substr(kZoo.size()));
+  return read_graph(std::filesystem::path(argument));
+}
+
+Result<Graph> read_graph(const std::filesystem::path& path) {
+  Result<std::string> text = read_file(path);
+  if (!text) return text.error();
+  return parse_graph(std::move(*text), path.string());
+}
+
+Result<Graph> parse_graph(std::string text, const std::string& source) {
+  constexpr std::array<JsonReader::Field, 3> kTelling = {{{"format"}, {"nodes"}, {"links"}}};
+  constexpr std::string_view kOurs = "checkmate.graph";
+  JsonReader json(std::move(text), source);
+  std::array<bool, kTelling.size()> seen{};
+  json.object(kTelling, JsonReader::Others::kIgnore, [&](std::size_t field) {
+    seen.at(field) = true;
+    if (field == 0 && json.string() != kOurs)
+      json.fail("expected \"checkmate.graph\"; this is another kind of file");
+  });
+  json.rewind();
+  if (seen[0]) return read_checkmate_graph(json, source);
+  if (seen[1] || seen[2]) return read_node_link_graph(json, source);
+  if (!json.failed())
+    json.fail("neither a checkmate.graph (no \"format\") nor a node-link graph (no \"nodes\" and \"links\")");
+  return json.finish().error();
+}
+
+}  // namespace checkmate

@@ -1,0 +1,206 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <functional>
+#include <queue>
+#include <unordered_map>
+
+#include "io/formats.h"
+#include "text.h"
+
+// Node-link JSON as networkx writes it, in two flavours that differ in names and in how a node is referred
+// to:
+//   training graphs   nodes {id, name, cost_cpu, cost_ram, backward}, links {source, target}; ids are
+//   references random layered    nodes {name, duration, out_cost}, links {"0", "1"}; places in the list are
+//   references
+// Each node becomes an op with one output tensor. The order is `graph.order` where given, else the first
+// topological one.
+
+namespace checkmate {
+namespace {
+
+using Field = JsonReader::Field;
+
+constexpr std::array<Field, 3> kDocumentFields = {{{"graph"}, {"nodes", true}, {"links", true}}};
+constexpr std::array<Field, 2> kGraphFields = {{{"name"}, {"order"}}};
+enum NodeField { kId, kName, kBackward, kCostCpu, kDuration, kCostRam, kOutCost };
+constexpr std::array<Field, 7> kNodeFields = {
+    {{"id"}, {"name"}, {"backward"}, {"cost_cpu"}, {"duration"}, {"cost_ram"}, {"out_cost"}}};
+enum LinkField { kSource, kZero, kTarget, kOne };
+constexpr std::array<Field, 4> kLinkFields = {{{"source"}, {"0"}, {"target"}, {"1"}}};
+
+struct Node {
+  std::optional<std::int64_t> id;
+  std::string name;
+  bool backward = false;
+  std::optional<Cost> cost;
+  std::optional<Bytes> bytes;
+};
+
+struct Link {
+  std::optional<std::int64_t> from;
+  std::optional<std::int64_t> to;
+};
+
+class NodeLinkReader {
+ public:
+  explicit NodeLinkReader(JsonReader& json) : json_(json) {}
+
+  Result<Graph> read(const std::string& source) {
+    json_.object(kDocumentFields, JsonReader::Others::kSkip, [&](std::size_t field) {
+      if (field == 0) read_attributes();
+      if (field == 1) json_.array([&](std::size_t place) { read_node(place); });
+      if (field == 2) json_.array([&](std::size_t) { read_link(); });
+    });
+    if (Result<void> end = json_.finish(); !end) return end.error();
+    Result<Graph> graph = build();
+    if (!graph) return graph.error().at(source);
+    return graph;
+  }
+
+ private:
+  static Error wrong(std::string message) { return {ErrorCode::kInvalidGraph, std::move(message)}; }
+
+  void read_attributes() {
+    json_.object(kGraphFields, JsonReader::Others::kSkip, [&](std::size_t field) {
+      if (field == 0) name_ = read_label();
+      if (field == 1) {
+        order_.emplace();
+        json_.array([&](std::size_t) { order_->push_back(json_.integer()); });
+      }
+    });
+  }
+
+  std::string read_label() {
+    return json_.type() == JsonReader::Type::kNumber ? std::to_string(json_.whole_number(INT64_MIN))
+                                                     : std::string(json_.string());
+  }
+
+  void read_node(std::size_t place) {
+    Node node;
+    json_.object(kNodeFields, JsonReader::Others::kSkip, [&](std::size_t field) {
+      switch (field) {
+        case kId:
+          node.id = json_.integer();
+          break;
+        case kName:
+          node.name = read_label();
+          break;
+        case kBackward:
+          node.backward = json_.boolean();
+          break;
+        case kCostCpu:
+        case kDuration:
+          node.cost = Cost{json_.whole_number()};
+          break;
+        case kCostRam:
+        case kOutCost:
+          node.bytes = Bytes{json_.whole_number()};
+          break;
+        default:
+          break;
+      }
+    });
+    if (!node.cost) json_.fail("the node has no cost: neither cost_cpu nor duration");
+    if (!node.bytes) json_.fail("the node has no size: neither cost_ram nor out_cost");
+    const std::int64_t id = node.id.value_or(static_cast<std::int64_t>(place));
+    if (!place_of_.emplace(id, place).second) json_.fail(fmt::format("two nodes have the id {}", id));
+    nodes_.push_back(std::move(node));
+  }
+
+  void read_link() {
+    Link link;
+    json_.object(kLinkFields, JsonReader::Others::kSkip, [&](std::size_t field) {
+      (field == kSource || field == kZero ? link.from : link.to) = json_.integer();
+    });
+    if (!link.from || !link.to) json_.fail("a link needs source and target, or \"0\" and \"1\"");
+    links_.push_back(link);
+  }
+
+  Result<Graph> build() {
+    std::vector<std::vector<std::size_t>> inputs(nodes_.size());
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      const auto from = place_of_.find(*links_[i].from);
+      const auto to = place_of_.find(*links_[i].to);
+      if (from == place_of_.end() || to == place_of_.end()) {
+        return wrong(fmt::format("$.links[{}] names the unknown node {}", i,
+                                 from == place_of_.end() ? *links_[i].from : *links_[i].to));
+      }
+      inputs[to->second].push_back(from->second);
+    }
+    Result<std::vector<std::size_t>> order = order_ ? given_order() : first_topological_order(inputs);
+    if (!order) return order.error();
+
+    std::vector<TensorId> tensor_of(nodes_.size());
+    for (std::size_t k = 0; k < order->size(); ++k)
+      tensor_of[(*order)[k]] = TensorId{static_cast<std::uint32_t>(k)};
+    GraphBuilder builder(name_, "unit");
+    for (const std::size_t place : *order) {
+      const Node& node = nodes_[place];
+      OpSpec spec{.name = node.name, .cost = *node.cost, .inputs = {}, .outputs = {}};
+      spec.phase = node.backward ? Phase::kBackward : Phase::kForward;
+      for (const std::size_t input : inputs[place]) spec.inputs.push_back(tensor_of[input]);
+      builder.add_op_with_output(std::move(spec), *node.bytes);
+    }
+    return std::move(builder).build();
+  }
+
+  Result<std::vector<std::size_t>> given_order() const {
+    if (order_->size() != nodes_.size()) {
+      return wrong(
+          fmt::format("$.graph.order lists {} of {}", order_->size(), counted(nodes_.size(), "node")));
+    }
+    std::vector<std::size_t> order;
+    std::vector<bool> listed(nodes_.size());
+    for (const std::int64_t id : *order_) {
+      const auto place = place_of_.find(id);
+      if (place == place_of_.end()) return wrong(fmt::format("$.graph.order names the unknown node {}", id));
+      if (listed[place->second]) return wrong(fmt::format("$.graph.order names node {} twice", id));
+      listed[place->second] = true;
+      order.push_back(place->second);
+    }
+    return order;
+  }
+
+  /// Always the earliest node of the list whose inputs are done. Nodes on a cycle come last, as they are
+  /// listed, for the builder to complain about.
+  Result<std::vector<std::size_t>> first_topological_order(
+      const std::vector<std::vector<std::size_t>>& inputs) const {
+    std::vector<std::vector<std::size_t>> users(nodes_.size());
+    std::vector<std::size_t> waiting(nodes_.size());
+    std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
+    for (std::size_t place = 0; place < nodes_.size(); ++place) {
+      for (const std::size_t input : inputs[place]) users[input].push_back(place);
+      waiting[place] = inputs[place].size();
+      if (waiting[place] == 0) ready.push(place);
+    }
+    std::vector<std::size_t> order;
+    while (!ready.empty()) {
+      const std::size_t place = ready.top();
+      ready.pop();
+      order.push_back(place);
+      for (const std::size_t user : users[place]) {
+        if (--waiting[user] == 0) ready.push(user);
+      }
+    }
+    for (std::size_t place = 0; place < nodes_.size(); ++place) {
+      if (waiting[place] > 0) order.push_back(place);
+    }
+    return order;
+  }
+
+  JsonReader& json_;
+  std::string name_;
+  std::optional<std::vector<std::int64_t>> order_;
+  std::vector<Node> nodes_;
+  std::vector<Link> links_;
+  std::unordered_map<std::int64_t, std::size_t> place_of_;
+};
+
+}  // namespace
+
+Result<Graph> read_node_link_graph(JsonReader& json, const std::string& source) {
+  return NodeLinkReader(json).read(source);
+}
+
+}  // namespace checkmate

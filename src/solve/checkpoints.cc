@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "solve/candidates.h"
+#include "solve/expand.h"
+#include "solve/forward.h"
+
+// Chen et al. (2016) and the paper's two generalisations to any graph: a set of forward ops whose outputs are
+// kept, the checkpoints, cuts the forward part into segments; on the way back each segment is recomputed from
+// the checkpoint before it. The methods differ in which ops may be checkpoints (all of a chain, articulation
+// points, all of the linearized forward part) and in how many are taken (one in sqrt(n), or one whenever so
+// many bytes have gone by).
+
+namespace checkmate {
+namespace {
+
+class Checkpoints : public Retention {
+ public:
+  Checkpoints(const Graph& graph, const std::vector<OpId>& chosen)
+      : forward_size_(forward_size(graph)),
+        end_(static_cast<Stage>(graph.op_count())),
+        last_cut_(chosen.empty() ? 0 : chosen.back().value),
+        forward_until_(last_forward_uses(graph)) {
+    for (const OpId op : chosen) forward_until_[op.index()] = end_;
+  }
+
+  /// On the way forward, a value outside the checkpoints goes after its last forward use; the last segment
+  /// stays, for the way back begins there. On the way back, what has been recomputed stays for as long as it
+  /// is used.
+  Stage keep_until(OpId op, Stage stage) override {
+    return stage < forward_size_ && op.value <= last_cut_ ? forward_until_[op.index()] : end_;
+  }
+
+ private:
+  Stage forward_size_;
+  Stage end_;
+  Stage last_cut_;
+  std::vector<Stage> forward_until_;  // per forward op
+};
+
+std::vector<OpId> every_forward_op(const Graph& graph) {
+  std::vector<OpId> ops;
+  for (std::uint32_t op = 0; op < forward_size(graph); ++op) {
+    if (graph.phase(OpId{op}) == Phase::kForward) ops.push_back(OpId{op});
+  }
+  return ops;
+}
+
+std::vector<OpId> one_in_sqrt(const std::vector<OpId>& eligible) {
+  const auto length = static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(eligible.size()))));
+  std::vector<OpId> chosen;
+  for (std::size_t i = length; i <= eligible.size() && length > 0; i += length)
+    chosen.push_back(eligible[i - 1]);
+  return chosen;
+}
+
+Bytes output_bytes(const Graph& graph, OpId op) {
+  Bytes bytes;
+  for (const TensorId tensor : graph.outputs(op)) bytes += graph.bytes(tensor);
+  return bytes;
+}
+
+/// A checkpoint at the first eligible op after more than `segment` bytes.
+std::vector<OpId> one_in_bytes(const Graph& graph, const std::vector<OpId>& eligible, Bytes segment) {
+  std::vector<OpId> chosen;
+  Bytes since;
+  std::uint32_t op = 0;
+  for (const OpId candidate : eligible) {
+    for (; op <= candidate.value; ++op) since += output_bytes(graph, OpId{op});
+    if (since <= segment) continue;
+    chosen.push_back(candidate);
+    since = Bytes{0};
+  }
+  return chosen;
+}
+
+Outcome sqrt_segments(const Search& search, const std::vector<OpId>& eligible) {
+  Candidates candidates(search);
+  Checkpoints checkpoints(search.graph, one_in_sqrt(eligible));
+  candidates.offer(expand(search, checkpoints));
+  return std::move(candidates).outcome();
+}
+
+/// Tries segment sizes from the whole forward part down to nothing, by steps of an eighth: cost and peak are
+/// not monotone in it.
+Outcome greedy_segments(const Search& search, const std::vector<OpId>& eligible) {
+  std::int64_t segment = 0;
+  for (std::uint32_t op = 0; op < forward_size(search.graph); ++op)
+    segment += output_bytes(search.graph, OpId{op}).count();
+  Candidates candidates(search);
+  std::set<std::vector<OpId>> tried;
+  for (; !search.stopped(); segment -= segment / 8 + 1) {
+    const std::vector<OpId> chosen =
+        one_in_bytes(search.graph, eligible, Bytes{std::max<std::int64_t>(segment, 0)});
+    if (tried.insert(chosen).second) {
+      Checkpoints checkpoints(search.graph, chosen);
+      candidates.offer(expand(search, checkpoints));
+    }
+    if (segment <= 0 || chosen.size() == eligible.size()) break;
+  }
+  return std::move(candidates).outcome();
+}
+
+using Rule = Outcome (*)(const Search& search, const std::vector<OpId>& eligible);
+
+Outcome on_chain(const Search& search, Rule rule) {
+  if (!forward_is_chain(search.graph))
+    return {.detail = "the forward part is not a chain; ap-* and linear-* take any graph"};
+  return rule(search, every_forward_op(search.graph));
+}
+
+Outcome on_graph(const Search& search, Rule rule, std::vector<OpId> (*eligible)(const Graph& graph)) {
+  if (forward_size(search.graph) == 0)
+    return {.detail = "the graph has no forward part before a backward op to cut into segments"};
+  return rule(search, eligible(search.graph));
+}
+
+}  // namespace
+
+Outcome solve_chen_sqrt(const Search& search) { return on_chain(search, sqrt_segments); }
+Outcome solve_chen_greedy(const Search& search) { return on_chain(search, greedy_segments); }
+Outcome solve_ap_sqrt(const Search& search) { return on_graph(search, sqrt_segments, articulation_points); }
+Outcome solve_ap_greedy(const Search& search) {
+  return on_graph(search, greedy_segments, articulation_points);
+}
+Outcome solve_linear_sqrt(const Search& search) { return on_graph(search, sqrt_segments, every_forward_op); }
+Outcome solve_linear_greedy(const Search& search) {
+  return on_graph(search, greedy_segments, every_forward_op);
+}
+
+}  // namespace checkmate

@@ -1,0 +1,151 @@
+#include "checkmate/solve.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "checkmate/bound.h"
+#include "checkmate/simulate.h"
+#include "checkmate/validate.h"
+#include "solve/solver.h"
+#include "text.h"
+
+namespace checkmate {
+namespace {
+
+constexpr std::array<Solver, 13> kSolvers = {{
+    {{.name = "auto", .summary = "the cheapest of all other methods that fit", .free_order = true},
+     solve_auto},
+    {{.name = "keep-all", .summary = "every op once, nothing recomputed"}, solve_keep_all},
+    {{.name = "last-node", .summary = "keeps only the latest value, recomputes all else each time"},
+     solve_last_node},
+    {{.name = "chen-sqrt", .summary = "Chen et al.: sqrt(n) segments of a chain", .needs_chain = true},
+     solve_chen_sqrt},
+    {{.name = "chen-greedy", .summary = "Chen et al.: segments of a chain by bytes", .needs_chain = true},
+     solve_chen_greedy},
+    {{.name = "ap-sqrt", .summary = "sqrt(n) segments between articulation points"}, solve_ap_sqrt},
+    {{.name = "ap-greedy", .summary = "segments between articulation points by bytes"}, solve_ap_greedy},
+    {{.name = "linear-sqrt", .summary = "sqrt(n) segments of the linearized forward part"},
+     solve_linear_sqrt},
+    {{.name = "linear-greedy", .summary = "segments of the linearized forward part by bytes"},
+     solve_linear_greedy},
+    {{.name = "griewank", .summary = "Griewank and Walther's revolve on a chain", .needs_chain = true},
+     solve_griewank},
+    {{.name = "ap-griewank", .summary = "revolve on the chain of articulation points"}, solve_ap_griewank},
+    {{.name = "brute",
+      .summary = "exact, for tiny graphs: any recomputation, anywhere",
+      .exact = true,
+      .free_order = true},
+     solve_brute},
+    {{.name = "brute-stages", .summary = "exact over the paper's class of plans, for tiny graphs"},
+     solve_brute_stages},
+}};
+
+constexpr std::array<std::string_view, 4> kStatusNames = {"optimal", "feasible", "infeasible", "unknown"};
+
+Result<const Solver*> find_solver(const SolveOptions& options) {
+  const auto invalid = [](std::string message) {
+    return Error{ErrorCode::kInvalidArgument, std::move(message)};
+  };
+  if (options.budget <= Bytes{0})
+    return invalid(fmt::format("budget must be positive, got {}", options.budget.count()));
+  if (!(options.time_limit.count() > 0)) return invalid("the time limit must be positive");
+  if (options.threads < 1) return invalid(fmt::format("threads must be at least 1, got {}", options.threads));
+
+  const auto* const solver = std::find_if(kSolvers.begin(), kSolvers.end(),
+                                          [&](const Solver& s) { return s.info.name == options.method; });
+  if (solver == kSolvers.end()) {
+    std::vector<std::string_view> known;
+    for (const MethodInfo& method : methods()) known.push_back(method.name);
+    return invalid(
+        fmt::format("unknown method {}; known are {}", in_quotes(options.method), fmt::join(known, ", ")));
+  }
+  return solver;
+}
+
+/// Runs the plan anew, knowing nothing of how it was found. A plan or bound that does not hold is our own
+/// bug.
+void replay(const Graph& graph, const SolveOptions& options, std::vector<OpId> steps, SolveResult& result) {
+  const auto require = [&](bool holds, const auto& complaint) {
+    if (!holds) throw std::logic_error(fmt::format("{} is wrong: {}", result.method, complaint()));
+  };
+  Result<Plan> plan = plan_from_steps(graph, std::move(steps));
+  require(plan.has_value(), [&] { return plan.error().message; });
+  const Result<Simulation> simulation = simulate(graph, *plan);
+  require(simulation.has_value(), [&] { return simulation.error().message; });
+  const std::vector<Violation> violations = validate(graph, *plan, options.budget, options.order);
+  require(violations.empty(), [&] { return describe(graph, violations.front()); });
+  require(result.lower_bound <= simulation->cost, [] { return "its bound is above its plan's cost"; });
+
+  result.cost = simulation->cost;
+  result.peak = simulation->peak;
+  result.plan = std::move(*plan);
+  result.status = result.cost == result.lower_bound ? Status::kOptimal : Status::kFeasible;
+}
+
+}  // namespace
+
+std::string_view to_string(Status status) { return kStatusNames.at(static_cast<std::size_t>(status)); }
+
+double overhead(const Graph& graph, Cost cost) {
+  const auto base = static_cast<double>(graph.keep_all_cost().count());
+  return base == 0 ? 1 : static_cast<double>(cost.count()) / base;
+}
+
+double relative_gap(Cost cost, Cost lower_bound) {
+  return cost == lower_bound
+             ? 0
+             : static_cast<double>((cost - lower_bound).count()) / static_cast<double>(cost.count());
+}
+
+std::span<const Solver> solvers() { return kSolvers; }
+
+std::span<const MethodInfo> methods() {
+  static const std::vector<MethodInfo> kept = [] {
+    std::vector<MethodInfo> infos;
+    infos.reserve(kSolvers.size());
+    for (const Solver& solver : kSolvers) infos.push_back(solver.info);
+    return infos;
+  }();
+  return kept;
+}
+
+Result<SolveResult> solve(const Graph& graph, const SolveOptions& options, std::stop_token stop) {
+  const Result<const Solver*> solver = find_solver(options);
+  if (!solver) return solver.error();
+  const Search search(graph, options, std::move(stop));
+  SolveResult result;
+  result.method = options.method;
+  result.lower_bound = graph.keep_all_cost();
+
+  const StructuralMinimum minimum = structural_minimum(graph);
+  if (graph.fixed_bytes() + minimum.bytes > options.budget) {
+    result.status = Status::kInfeasible;
+    result.min_feasible = graph.fixed_bytes() + minimum.bytes;
+    result.detail =
+        fmt::format("op {} {} alone needs {} bytes with its inputs, outputs and workspace", minimum.op.value,
+                    in_quotes(graph.name(minimum.op)), result.min_feasible->count());
+    result.seconds = search.seconds();
+    return result;
+  }
+  Outcome outcome = (*solver)->run(search);
+  result.first_plan_seconds = search.seconds();
+  result.detail = std::move(outcome.detail);
+  if (!outcome.method.empty()) result.method = outcome.method;
+  if (outcome.lower_bound) result.lower_bound = std::max(result.lower_bound, *outcome.lower_bound);
+  result.stage_lower_bound = outcome.stage_lower_bound;
+  result.least_peak = outcome.least_peak;
+  result.min_feasible = outcome.min_feasible;
+  if (outcome.steps) {
+    replay(graph, options, std::move(*outcome.steps), result);
+    if (options.on_incumbent) options.on_incumbent({search.seconds(), result.cost, result.method});
+  } else if (outcome.min_feasible) {
+    result.status = Status::kInfeasible;
+  }
+  result.seconds = search.seconds();
+  return result;
+}
+
+}  // namespace checkmate

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "checkmate/solve.h"
+
+/// What a method sees of its caller, and what it answers. solve() does the rest, the same for all: options,
+/// the structural test, replay, bounds, times.
+namespace checkmate {
+
+class Search {
+ public:
+  using Clock = std::chrono::steady_clock;
+  Search(const Graph& search_graph, const SolveOptions& search_options, std::stop_token stop)
+      : graph(search_graph), options(search_options), stop_(std::move(stop)) {}
+
+  const Graph& graph;
+  const SolveOptions& options;
+
+  bool stopped() const { return stop_.stop_requested() || seconds() > options.time_limit.count(); }
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+ private:
+  std::stop_token stop_;
+  Clock::time_point start_ = Clock::now();
+};
+
+struct Outcome {
+  std::optional<std::vector<OpId>> steps = {};  ///< within the budget with their tightest frees
+  std::optional<Cost> lower_bound = {};         ///< for every plan of the order
+  std::optional<Cost> stage_lower_bound = {};   ///< for the paper's class of plans
+  std::optional<Bytes> least_peak = {};         ///< of the plans that were tried, where none fits
+  std::optional<Bytes> min_feasible = {};       ///< set: proven infeasible below this
+  std::string detail = {};
+  std::string_view method = {};  ///< where a method asked others: who found the plan
+};
+
+struct Solver {
+  MethodInfo info;
+  Outcome (*run)(const Search& search);
+};
+
+/// All of them, `auto` first.
+std::span<const Solver> solvers();
+
+// One source file each.
+Outcome solve_auto(const Search& search);
+Outcome solve_keep_all(const Search& search);
+Outcome solve_last_node(const Search& search);
+Outcome solve_chen_sqrt(const Search& search);
+Outcome solve_chen_greedy(const Search& search);
+Outcome solve_ap_sqrt(const Search& search);
+Outcome solve_ap_greedy(const Search& search);
+Outcome solve_linear_sqrt(const Search& search);
+Outcome solve_linear_greedy(const Search& search);
+Outcome solve_griewank(const Search& search);
+Outcome solve_ap_griewank(const Search& search);
+Outcome solve_brute(const Search& search);
+Outcome solve_brute_stages(const Search& search);
+
+}  // namespace checkmate

@@ -1,0 +1,39 @@
+#include "text.h"
+
+#include <fmt/format.h>
+
+namespace checkmate {
+
+std::string printable(std::string_view name, std::size_t limit) {
+  const bool cut = name.size() > limit;
+  if (cut) {
+    std::size_t end = limit;
+    while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80U) --end;
+    name = name.substr(0, end);
+  }
+  std::string text;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7F) {
+      text += fmt::format("\\x{:02x}", byte);
+    } else {
+      text += c;
+    }
+  }
+  return cut ? text + "..." : text;
+}
+
+std::string in_quotes(std::string_view name) { return "'" + printable(name) + "'"; }
+
+std::string counted(std::size_t count, std::string_view thing) {
+  return fmt::format("{} {}{}", grouped(static_cast<std::int64_t>(count)), thing, count == 1 ? "" : "s");
+}
+
+std::string grouped(std::int64_t number) {
+  std::string digits = std::to_string(number);
+  const std::size_t first = number < 0 ? 1 : 0;
+  for (std::size_t place = digits.size(); place > first + 3;) digits.insert(place -= 3, ",");
+  return digits;
+}
+
+}  // namespace checkmate

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace checkmate {
+
+/// A name from a file, fit for one line of a message or a table: control characters escaped, cut to `limit`
+/// characters (never inside a UTF-8 sequence) with `...` where longer.
+std::string printable(std::string_view name, std::size_t limit = 60);
+
+/// printable() in single quotes.
+std::string in_quotes(std::string_view name);
+
+/// `count thing` with an s where the count is not 1: `3 ops`.
+std::string counted(std::size_t count, std::string_view thing);
+
+/// 1234567 as `1,234,567`.
+std::string grouped(std::int64_t number);
+
+}  // namespace checkmate

@@ -1,0 +1,214 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "checkmate/checkmate.h"
+#include "support/graphs.h"
+#include "support/program.h"
+
+namespace checkmate {
+namespace {
+
+using ::testing::AllOf;
+using testing::Finished;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::ScratchFolder;
+using ::testing::StartsWith;
+
+Finished checkmate(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), CHECKMATE_PROGRAM);
+  return testing::run(arguments);
+}
+
+/// Exit 1, nothing on stdout, and one line on stderr, which is returned.
+std::string complaint(const std::vector<std::string>& arguments) {
+  const Finished run = checkmate(arguments);
+  EXPECT_EQ(run.exit_code, 1) << run.err;
+  EXPECT_THAT(run.out, IsEmpty());
+  EXPECT_THAT(run.err, StartsWith("checkmate: "));
+  EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
+  return run.err;
+}
+
+TEST(CommandLine, NamesWhatIsUnknown) {
+  EXPECT_THAT(complaint({}), HasSubstr("give a verb: solve"));
+  EXPECT_THAT(complaint({"sovle"}), HasSubstr("unknown verb 'sovle'; known are solve"));
+  EXPECT_THAT(complaint({"info"}), HasSubstr("GRAPH is required"));
+  EXPECT_THAT(complaint({"info", "zoo:unet", "--potato"}),
+              AllOf(HasSubstr("--potato"), HasSubstr("checkmate info --help")));
+  EXPECT_THAT(complaint({"info", "zoo:unte"}), AllOf(HasSubstr("unknown network 'unte'"), HasSubstr("unet")));
+  EXPECT_THAT(complaint({"info", "zoo:unet?potato=1"}),
+              AllOf(HasSubstr("unknown parameter 'potato'"), HasSubstr("batch")));
+  EXPECT_THAT(complaint({"info", "zoo:unet?batch=0"}), HasSubstr("batch must be a whole number from 1"));
+  EXPECT_THAT(complaint({"info", "zoo:unet?batch"}), HasSubstr("write name=value"));
+  EXPECT_THAT(complaint({"info", "zoo:unet?batch=1&batch=2"}), HasSubstr("given twice"));
+  EXPECT_THAT(complaint({"solve", "zoo:unet", "--budget", "60%", "--method", "magic"}),
+              HasSubstr("unknown method 'magic'"));
+  EXPECT_THAT(complaint({"solve", "zoo:unet", "--budget", "60%", "--order", "sideways"}),
+              HasSubstr("fixed or free"));
+  EXPECT_THAT(complaint({"solve", "zoo:unet", "--budget", "60%", "--seed", "x"}), HasSubstr("seed"));
+  EXPECT_THAT(complaint({"convert", "zoo:unet", "--to", "png"}), HasSubstr("png"));
+}
+
+TEST(CommandLine, RefusesWrongBudgets) {
+  for (const char* budget : {"0", "-1", "5 potatoes", "200%", "", "NaN"}) {
+    EXPECT_THAT(complaint({"solve", "zoo:linear?n=4", "--budget=" + std::string(budget)}),
+                HasSubstr("budget"))
+        << budget;
+  }
+  EXPECT_THAT(complaint({"solve", "zoo:linear?n=4"}), HasSubstr("--budget is required"));
+}
+
+TEST(CommandLine, RefusesWrongFiles) {
+  const ScratchFolder folder;
+  const std::string whole = graph_to_json(testing::diamond());
+  EXPECT_THAT(complaint({"info", folder.file("empty.json", "")}),
+              AllOf(HasSubstr("empty.json"), HasSubstr("the file is empty")));
+  EXPECT_THAT(complaint({"info", folder.file("cut.json", whole.substr(0, 100))}), HasSubstr("cut off"));
+  EXPECT_THAT(complaint({"info", folder.file("deep.json", std::string(100000, '['))}),
+              HasSubstr("deep.json"));
+  EXPECT_THAT(complaint({"info", folder.path().string()}), HasSubstr("Is a directory"));
+  EXPECT_THAT(complaint({"info", (folder.path() / "none.json").string()}), HasSubstr("No such file"));
+  EXPECT_THAT(complaint({"verify", "zoo:linear?n=4", "--plan", folder.file("graph.json", whole)}),
+              HasSubstr("another kind of file"));
+}
+
+TEST(CommandLine, RefusesATwoGigabyteLine) {
+  const ScratchFolder folder;
+  const std::string path = folder.file("line.json", "{\"format\": \"");
+  ASSERT_EQ(::truncate(path.c_str(), 2'000'000'000), 0);  // sparse: zeros that take no disk
+  EXPECT_THAT(complaint({"info", path}), HasSubstr("larger than 1.0 GiB"));
+}
+
+TEST(CommandLine, RefusesAFileWithoutPermission) {
+  const ScratchFolder folder;
+  const std::string path = folder.file("secret.json", "{}");
+  ASSERT_EQ(::chmod(path.c_str(), 0), 0);
+  std::vector<std::string> command = {CHECKMATE_PROGRAM, "info", path};
+  if (::geteuid() == 0) {  // root may read everything, so somebody else has to try
+    const std::vector<std::string> as_nobody = {"setpriv", "--reuid=65534", "--regid=65534",
+                                                "--clear-groups"};
+    command.insert(command.begin(), as_nobody.begin(), as_nobody.end());
+  }
+  const Finished run = testing::run(command);
+  if (run.err.starts_with("setpriv")) GTEST_SKIP() << "only root can reach this checkout: " << run.err;
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, AllOf(StartsWith("checkmate: "), HasSubstr("Permission denied")));
+}
+
+TEST(CommandLine, LeavesNothingBehindWhenItCannotWrite) {
+  const ScratchFolder folder;
+  EXPECT_THAT(complaint({"convert", "zoo:linear?n=4", "-o", (folder.path() / "no" / "where.json").string()}),
+              HasSubstr("No such file"));
+  EXPECT_THAT(complaint({"solve", "zoo:linear?n=4", "--budget", "100%", "--plan", folder.path().string()}),
+              HasSubstr("Is a directory"));
+  EXPECT_EQ(folder.entries(), 0U);
+}
+
+TEST(CommandLine, InfoPrintsTheFiguresAsOneObject) {
+  const Finished run = checkmate({"info", "zoo:vgg19?batch=256", "--json"});
+  EXPECT_EQ(run.exit_code, 0);
+  for (const char* part :
+       {"\"ops\": 51", "\"edges\": 99", "\"keep_all_peak_bytes\": 17058234368", "\"fixed_bytes\": 1149337920",
+        "\"structural_min_bytes\": 13153337344", "\"structural_min_op\": \"block1_conv1_grad\""}) {
+    EXPECT_THAT(run.out, HasSubstr(part));
+  }
+  EXPECT_EQ(std::count(run.out.begin(), run.out.end(), '\n'), 1);
+  EXPECT_THAT(checkmate({"info", "zoo:vgg19?batch=256"}).out, HasSubstr("15.9 GiB (17,058,234,368 bytes)"));
+}
+
+TEST(CommandLine, InfoSaysThatNamesRepeat) {
+  const ScratchFolder folder;
+  GraphBuilder b("twins");
+  for (int i = 0; i < 2; ++i)
+    b.add_op_with_output({.name = "twin", .cost = Cost{1}, .inputs = {}, .outputs = {}}, Bytes{1});
+  const std::string file = folder.file("twins.json", graph_to_json(std::move(b).build().value()));
+  EXPECT_THAT(checkmate({"info", file}).out,
+              HasSubstr("1 op has the name of an earlier one; that is allowed"));
+}
+
+TEST(CommandLine, SolvesVerifiesAndSimulatesAPlan) {
+  const ScratchFolder folder;
+  const std::string plan = (folder.path() / "plan.json").string();
+  const Finished solved =
+      checkmate({"solve", "zoo:unet?batch=32", "--budget", "60%", "--plan", plan, "--json"});
+  EXPECT_EQ(solved.exit_code, 0) << solved.err;
+  EXPECT_THAT(solved.out, AllOf(HasSubstr("\"status\": \"feasible\""), HasSubstr("\"order\": \"fixed\""),
+                                HasSubstr("\"stage_lower_bound\": null")));
+  EXPECT_EQ(checkmate({"verify", "zoo:unet?batch=32", "--plan", plan}).exit_code, 0);
+  EXPECT_EQ(checkmate({"verify", "zoo:unet?batch=32", "--plan", plan, "--budget", "60%"}).exit_code, 0);
+  const Finished over = checkmate({"verify", "zoo:unet?batch=32", "--plan", plan, "--budget", "50%"});
+  EXPECT_EQ(over.exit_code, 1);
+  EXPECT_THAT(over.out, HasSubstr("over the budget"));
+  EXPECT_THAT(checkmate({"simulate", "zoo:unet?batch=32", "--plan", plan}).out, HasSubstr("largest of"));
+  EXPECT_THAT(complaint({"verify", "zoo:unet?batch=31", "--plan", plan}),
+              HasSubstr("for another graph, 'unet?batch=32'"));
+}
+
+TEST(CommandLine, VerifyFindsFalseClaims) {
+  const ScratchFolder folder;
+  const std::string plan = folder.file(
+      "plan.json",
+      R"({"format": "checkmate.plan", "version": 1, "cost": 1, "peak_bytes": 2, "lower_bound": 99, "steps": [0, 1, 2, 3]})");
+  const std::string graph = folder.file("graph.json", graph_to_json(testing::diamond()));
+  const Finished run = checkmate({"verify", graph, "--plan", plan});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.out,
+              AllOf(HasSubstr("says cost 1, but it is 10"), HasSubstr("says peak_bytes 2, but it is 30"),
+                    HasSubstr("lower_bound 99, above the cost 10")));
+  EXPECT_THAT(run.err, HasSubstr("3 violations"));
+}
+
+TEST(CommandLine, ExitCodesTellTheAnswer) {
+  EXPECT_EQ(checkmate({"solve", "zoo:linear?n=8", "--budget", "100%"}).exit_code, 0);
+  const Finished infeasible = checkmate({"solve", "zoo:linear?n=8", "--budget", "1", "--json"});
+  EXPECT_EQ(infeasible.exit_code, 2);
+  EXPECT_THAT(infeasible.out, AllOf(HasSubstr("\"status\": \"infeasible\""),
+                                    HasSubstr("\"min_feasible_bytes\": 4"), HasSubstr("\"cost\": null")));
+  const Finished unknown =
+      checkmate({"solve", "zoo:linear?n=8", "--budget", "5", "--method", "keep-all", "--json"});
+  EXPECT_EQ(unknown.exit_code, 3);
+  EXPECT_THAT(unknown.out, AllOf(HasSubstr("\"status\": \"unknown\""), HasSubstr("\"least_peak_bytes\": ")));
+}
+
+TEST(CommandLine, ComparesAllMethodsInOneTable) {
+  const Finished run = checkmate({"compare", "zoo:unet?batch=32", "--budget", "60%"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  for (const MethodInfo& method : methods().subspan(1))
+    EXPECT_THAT(run.out, HasSubstr(std::string(method.name)));
+  EXPECT_THAT(run.out, HasSubstr("does not fit"));
+  EXPECT_THAT(checkmate({"compare", "zoo:unet", "--budget", "60%", "--json"}).out,
+              HasSubstr("\"results\": ["));
+}
+
+TEST(CommandLine, ConvertsAndWritesZooGraphs) {
+  const ScratchFolder folder;
+  const std::string file = (folder.path() / "g.json").string();
+  EXPECT_EQ(checkmate({"zoo", "linear?n=4", "-o", file}).exit_code, 0);
+  EXPECT_EQ(*read_graph(file), *zoo::build("linear?n=4"));
+  EXPECT_EQ(checkmate({"convert", file}).out, testing::read_text(file));
+  EXPECT_THAT(checkmate({"convert", file, "--to", "dot"}).out, StartsWith("digraph"));
+  const Finished list = checkmate({"zoo"});
+  for (const zoo::Network& network : zoo::networks())
+    EXPECT_THAT(list.out, HasSubstr(std::string(network.name)));
+}
+
+TEST(CommandLine, HelpHasAnExampleForEveryVerb) {
+  EXPECT_THAT(checkmate({"--help"}).out, HasSubstr("Example: checkmate solve"));
+  for (const char* verb :
+       {"solve", "compare", "info", "simulate", "verify", "convert", "zoo", "completion"}) {
+    const Finished run = checkmate({verb, "--help"});
+    EXPECT_EQ(run.exit_code, 0);
+    EXPECT_THAT(run.out, HasSubstr("Example: ")) << verb;
+    EXPECT_THAT(checkmate({"completion"}).out, HasSubstr(std::string(verb) + ") words=\"--help")) << verb;
+  }
+  EXPECT_THAT(checkmate({"--version"}).out, StartsWith("checkmate "));
+}
+
+}  // namespace
+}  // namespace checkmate

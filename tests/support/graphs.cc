@@ -1,0 +1,120 @@
+#include "support/graphs.h"
+
+#include <algorithm>
+#include <string>
+
+namespace checkmate::testing {
+
+std::uint64_t below(std::mt19937_64& random, std::uint64_t bound) { return random() % bound; }
+
+Graph diamond() {
+  GraphBuilder b("diamond");
+  const TensorId x =
+      b.add_op_with_output({.name = "x", .cost = Cost{1}, .inputs = {}, .outputs = {}}, Bytes{10});
+  const TensorId a =
+      b.add_op_with_output({.name = "a", .cost = Cost{2}, .inputs = {x}, .outputs = {}}, Bytes{10});
+  const TensorId c =
+      b.add_op_with_output({.name = "b", .cost = Cost{3}, .inputs = {x}, .outputs = {}}, Bytes{10});
+  b.add_op_with_output({.name = "y", .cost = Cost{4}, .inputs = {a, c}, .outputs = {}}, Bytes{10});
+  return std::move(b).build().value();
+}
+
+Graph chain(int layers) { return zoo::build("linear?n=" + std::to_string(layers)).value(); }
+
+Graph skip_chain(int layers) {
+  GraphBuilder b("skip_chain");
+  std::vector<TensorId> values;
+  for (int i = 0; i < layers; ++i) {
+    std::vector<TensorId> inputs;
+    if (i >= 1) inputs.push_back(values[static_cast<std::size_t>(i) - 1]);
+    if (i >= 2) inputs.push_back(values[static_cast<std::size_t>(i) - 2]);
+    values.push_back(b.add_op_with_output(
+        {.name = "f" + std::to_string(i), .cost = Cost{1}, .inputs = inputs, .outputs = {}}, Bytes{1}));
+  }
+  std::vector<TensorId> upstream;
+  for (int i = layers; i-- > 0;) {
+    std::vector<TensorId> inputs = upstream;
+    inputs.push_back(values[static_cast<std::size_t>(i)]);
+    upstream = {b.add_op_with_output({.name = "g" + std::to_string(i),
+                                      .cost = Cost{2},
+                                      .inputs = inputs,
+                                      .outputs = {},
+                                      .phase = Phase::kBackward},
+                                     Bytes{1})};
+  }
+  return std::move(b).build().value();
+}
+
+Graph full_featured() {
+  GraphBuilder b("full");
+  const TensorId weight = b.add_tensor({.name = "weight", .bytes = Bytes{100}, .resident = true});
+  const TensorId hidden = b.add_tensor({.name = "hidden", .bytes = Bytes{10}});
+  const TensorId statistics = b.add_tensor({.name = "statistics", .bytes = Bytes{2}});
+  const TensorId mask = b.add_tensor({.name = "mask", .bytes = Bytes{1}});
+  const TensorId loss = b.add_tensor({.name = "loss", .bytes = Bytes{4}, .output = true});
+  const TensorId gradient = b.add_tensor({.name = "gradient", .bytes = Bytes{100}, .output = true});
+  b.add_op({.name = "norm",
+            .kind = "layer_norm",
+            .cost = Cost{7},
+            .inputs = {weight},
+            .outputs = {hidden, statistics},
+            .workspace = Bytes{5}});
+  b.add_op({.name = "drop", .cost = Cost{1}, .inputs = {hidden}, .outputs = {mask}, .recomputable = false});
+  b.add_op(
+      {.name = "loss", .cost = Cost{2}, .inputs = {hidden, mask}, .outputs = {loss}, .phase = Phase::kLoss});
+  b.add_op({.name = "grad",
+            .cost = Cost{9},
+            .inputs = {statistics, mask, weight},
+            .outputs = {gradient},
+            .phase = Phase::kBackward});
+  b.set_reserved_bytes(Bytes{1000});
+  return std::move(b).build().value();
+}
+
+Graph random_graph(std::uint64_t seed, std::size_t ops, const Features& features) {
+  std::mt19937_64 random(seed);
+  const auto one_in = [&](bool enabled, std::uint64_t n) { return enabled && below(random, n) == 0; };
+  GraphBuilder b("random");
+  std::vector<TensorId> known;
+  if (features.resident)
+    known.push_back(b.add_tensor({.name = "weight", .bytes = Bytes{3}, .resident = true}));
+  for (std::size_t i = 0; i < ops; ++i) {
+    OpSpec op{.name = "op" + std::to_string(i),
+              .cost = Cost{static_cast<std::int64_t>(below(random, 6))},
+              .inputs = {},
+              .outputs = {}};
+    for (std::uint64_t k = below(random, 4); k > 0 && !known.empty(); --k) {
+      // Mostly near, sometimes far: long stays are what recomputation is about.
+      const std::size_t reach = one_in(true, 3) ? known.size() : std::min<std::size_t>(known.size(), 3);
+      op.inputs.push_back(known[known.size() - 1 - below(random, reach)]);
+    }
+    if (one_in(features.workspace, 3)) op.workspace = Bytes{static_cast<std::int64_t>(below(random, 4))};
+    if (features.phases && i >= ops / 2) op.phase = Phase::kBackward;
+    op.recomputable = !one_in(features.run_once, 6);
+    const std::uint64_t outputs = one_in(features.several_outputs, 3) ? 2 : 1;
+    for (std::uint64_t k = 0; k < outputs; ++k) {
+      op.outputs.push_back(b.add_tensor({.name = "t" + std::to_string(i) + "." + std::to_string(k),
+                                         .bytes = Bytes{static_cast<std::int64_t>(below(random, 6))},
+                                         .output = one_in(features.outputs, 6)}));
+    }
+    b.add_op(op);
+    known.insert(known.end(), op.outputs.begin(), op.outputs.end());
+  }
+  return std::move(b).build().value();
+}
+
+std::vector<OpId> random_steps(const Graph& graph, std::mt19937_64& random, double recomputations) {
+  std::vector<OpId> steps;
+  for (const OpId op : graph.ops()) {
+    while (op.value > 0 &&
+           static_cast<double>(below(random, 1000)) < 1000 * recomputations / (1 + recomputations)) {
+      const OpId again{static_cast<std::uint32_t>(below(random, op.value))};
+      if (graph.recomputable(again)) steps.push_back(again);
+      if (!graph.recomputable(again)) break;
+    }
+    steps.push_back(op);
+  }
+  return steps;
+}
+
+}  // namespace checkmate::testing

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "checkmate/checkmate.h"
+
+/// Tiny named graphs, random ones, and plans of them, for all tests.
+namespace checkmate::testing {
+
+/// x -> a, b -> y, ten bytes each, costs 1, 2, 3, 4.
+Graph diamond();
+/// `layers` forward ops, loss, and a gradient each, unit costs and sizes: `zoo:linear`.
+Graph chain(int layers);
+/// A chain of forward ops in which op i also reads op i-2, with gradients: no chain for Chen and Griewank.
+Graph skip_chain(int layers);
+/// All features at once: a resident weight, an op with two outputs and workspace, a dropout that runs once,
+/// an output.
+Graph full_featured();
+
+struct Features {
+  bool several_outputs = false;
+  bool workspace = false;
+  bool resident = false;
+  bool outputs = false;
+  bool run_once = false;
+  bool phases = false;  ///< the second half of the ops is backward
+  static Features all() { return {true, true, true, true, true, true}; }
+};
+/// Small sizes and costs, zeros among them. The same seed gives the same graph.
+Graph random_graph(std::uint64_t seed, std::size_t ops, const Features& features);
+
+/// A runnable sequence: first runs in order, recomputations strewn in.
+std::vector<OpId> random_steps(const Graph& graph, std::mt19937_64& random, double recomputations = 0.5);
+
+/// The whole number below `bound`; portable, unlike the standard's distributions.
+std::uint64_t below(std::mt19937_64& random, std::uint64_t bound);
+
+}  // namespace checkmate::testing

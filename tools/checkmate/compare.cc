@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "answer.h"
+#include "console.h"
+#include "interrupt.h"
+#include "verbs.h"
+
+namespace checkmate::tool {
+namespace {
+
+struct Flags {
+  std::string graph;
+  SolveFlags solve;
+  bool json = false;
+};
+
+std::vector<std::string> row(const Graph& graph, const SolveResult& result, Bytes keep_all) {
+  const auto share = [&](Bytes peak) {
+    const auto made = static_cast<double>((peak - graph.fixed_bytes()).count());
+    return percent(keep_all == Bytes{0} ? 1 : made / static_cast<double>(keep_all.count()));
+  };
+  const bool over = !result.plan && result.least_peak;
+  std::vector<std::string> cells = {result.method,
+                                    over ? "does not fit" : std::string(to_string(result.status))};
+  if (result.plan) {
+    cells.insert(cells.end(), {times(overhead(graph, result.cost)), to_string(result.peak),
+                               share(result.peak), percent(relative_gap(result.cost, result.lower_bound))});
+  } else if (over) {
+    cells.insert(cells.end(), {"-", ">= " + to_string(*result.least_peak), share(*result.least_peak), "-"});
+  } else {
+    cells.insert(cells.end(), {"-", "-", "-", "-"});
+  }
+  cells.push_back(seconds_text(result.seconds));
+  return cells;
+}
+
+int run(const Flags& flags) {
+  const Result<Graph> graph = load_graph(flags.graph);
+  if (!graph) return report(graph.error());
+  Result<SolveOptions> options = flags.solve.options(*graph);
+  if (!options) return report(options.error());
+  const Interrupt interrupt;
+  const Bytes keep_all = keep_all_peak(*graph);
+  Table table({"method", "status", "overhead", "peak", "of keep-all", "gap", "time"});
+  JsonWriter json;
+  json.begin_object().member("graph", graph->name()).member("budget_bytes", options->budget.count());
+  json.member("keep_all_peak_bytes", keep_all.count()).member("fixed_bytes", graph->fixed_bytes().count());
+  json.key("results").begin_array();
+  Status best = Status::kUnknown;
+  std::map<std::string, std::vector<std::string>> notes;  // methods by what they say
+  for (const MethodInfo& method : methods()) {
+    if (method.name == "auto") continue;  // it would only run the others again
+    options->method = method.name;
+    const Result<SolveResult> result = solve(*graph, *options, interrupt.token());
+    if (!result) return report(result.error());
+    best = std::min(best, result->status);
+    table.add(row(*graph, *result, keep_all));
+    if (!result->plan && !result->least_peak) notes[result->detail].push_back(result->method);
+    write_answer(json.line(), *graph, *options, *result);
+    if (interrupt.token().stop_requested()) break;
+  }
+  json.line().end_array().end_object();
+  if (flags.json) {
+    fmt::print("{}\n", json.text());
+  } else {
+    fmt::print("budget {} of {} for keep-all, {} of both fixed\n", to_string(options->budget),
+               to_string(keep_all + graph->fixed_bytes()), to_string(graph->fixed_bytes()));
+    table.print();
+    for (const auto& [note, speakers] : notes) fmt::print("{}: {}\n", fmt::join(speakers, ", "), note);
+  }
+  return exit_code_of(best);
+}
+
+}  // namespace
+
+void add_compare(Parser& parser) {
+  auto flags = std::make_shared<Flags>();
+  Verb verb = parser.add("compare", "Runs every method at one budget", [flags] { return run(*flags); });
+  verb.example("checkmate compare 'zoo:unet?batch=32' --budget 60%");
+  add_graph(verb, flags->graph);
+  flags->solve.add_to(verb);
+  verb.flag("--json", flags->json, "print one JSON object");
+}
+
+}  // namespace checkmate::tool

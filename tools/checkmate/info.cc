@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <memory>
+#include <unordered_set>
+
+#include "console.h"
+#include "io/json_writer.h"
+#include "text.h"
+#include "verbs.h"
+
+namespace checkmate::tool {
+namespace {
+
+struct Flags {
+  std::string graph;
+  bool json = false;
+};
+
+struct PhaseTotals {
+  std::size_t ops = 0;
+  Cost cost;
+  Bytes made;
+};
+
+std::array<PhaseTotals, kPhaseCount> totals_by_phase(const Graph& graph) {
+  std::array<PhaseTotals, kPhaseCount> totals;
+  for (const OpId op : graph.ops()) {
+    PhaseTotals& phase = totals.at(static_cast<std::size_t>(graph.phase(op)));
+    ++phase.ops;
+    phase.cost += graph.cost(op);
+    for (const TensorId tensor : graph.outputs(op)) phase.made += graph.bytes(tensor);
+  }
+  return totals;
+}
+
+std::size_t repeated_names(const Graph& graph) {
+  std::unordered_set<std::string_view> names;
+  std::size_t repeated = 0;
+  for (const OpId op : graph.ops())
+    repeated += !graph.name(op).empty() && !names.insert(graph.name(op)).second ? 1 : 0;
+  return repeated;
+}
+
+void print_json(const Graph& graph, const Simulation& keep_all, const StructuralMinimum& minimum) {
+  JsonWriter json;
+  json.begin_object()
+      .member("name", graph.name())
+      .member("ops", graph.op_count())
+      .member("edges", graph.edge_count());
+  json.member("tensors", graph.tensor_count()).member("cost_unit", graph.cost_unit());
+  json.member("keep_all_cost", graph.keep_all_cost().count())
+      .member("fixed_bytes", graph.fixed_bytes().count());
+  json.member("keep_all_peak_bytes", (keep_all.peak - graph.fixed_bytes()).count());
+  json.member("keep_all_peak_op", graph.name(OpId{static_cast<std::uint32_t>(keep_all.peak_step)}));
+  json.member("structural_min_bytes", minimum.bytes.count())
+      .member("structural_min_op", graph.name(minimum.op));
+  json.key("phases").begin_object();
+  const auto totals = totals_by_phase(graph);
+  for (std::size_t i = 0; i < kPhaseCount; ++i) {
+    json.key(to_string(static_cast<Phase>(i))).begin_object().member("ops", totals.at(i).ops);
+    json.member("cost", totals.at(i).cost.count()).member("bytes", totals.at(i).made.count()).end_object();
+  }
+  json.end_object().end_object();
+  fmt::print("{}\n", json.text());
+}
+
+void print_text(const Graph& graph, const Simulation& keep_all, const StructuralMinimum& minimum) {
+  const auto exact = [](Bytes bytes) {
+    return fmt::format("{} ({} bytes)", to_string(bytes), grouped(bytes.count()));
+  };
+  const auto label = [&](OpId op) { return fmt::format("op {} {}", op.value, in_quotes(graph.name(op))); };
+  print_fact("graph", printable(graph.name()));
+  print_fact("ops", grouped(static_cast<std::int64_t>(graph.op_count())));
+  print_fact("edges", grouped(static_cast<std::int64_t>(graph.edge_count())));
+  print_fact("tensors", grouped(static_cast<std::int64_t>(graph.tensor_count())));
+  print_fact("cost, each op once",
+             fmt::format("{} {}", grouped(graph.keep_all_cost().count()), printable(graph.cost_unit())));
+  print_fact("fixed", exact(graph.fixed_bytes()));
+  print_fact("keep-all peak", exact(keep_all.peak - graph.fixed_bytes()) + " beside the fixed");
+  print_fact("  at", label(OpId{static_cast<std::uint32_t>(keep_all.peak_step)}));
+  print_fact("structural minimum", exact(minimum.bytes) + " beside the fixed");
+  print_fact("  set by", label(minimum.op));
+  if (const std::size_t repeated = repeated_names(graph); repeated > 0) {
+    print_fact("note",
+               fmt::format("{} the name of an earlier one; that is allowed",
+                           repeated == 1 ? "1 op has" : fmt::format("{} have", counted(repeated, "op"))));
+  }
+  fmt::print("\n");
+  Table table({"phase", "ops", "cost", "of all", "makes"});
+  const auto totals = totals_by_phase(graph);
+  for (std::size_t i = 0; i < kPhaseCount; ++i) {
+    if (totals.at(i).ops == 0) continue;
+    const double share = overhead(graph, totals.at(i).cost);
+    table.add({std::string(to_string(static_cast<Phase>(i))),
+               grouped(static_cast<std::int64_t>(totals.at(i).ops)), grouped(totals.at(i).cost.count()),
+               percent(graph.keep_all_cost() == Cost{0} ? 0 : share), to_string(totals.at(i).made)});
+  }
+  table.print();
+}
+
+int run(const Flags& flags) {
+  const Result<Graph> graph = load_graph(flags.graph);
+  if (!graph) return report(graph.error());
+  const Result<Simulation> keep_all = simulate(*graph, keep_all_plan(*graph));
+  if (!keep_all) return report(keep_all.error());
+  (flags.json ? print_json : print_text)(*graph, *keep_all, structural_minimum(*graph));
+  return kDone;
+}
+
+}  // namespace
+
+void add_info(Parser& parser) {
+  auto flags = std::make_shared<Flags>();
+  Verb verb = parser.add("info", "Counts a graph's ops, bytes and costs", [flags] { return run(*flags); });
+  verb.example("checkmate info 'zoo:resnet50?batch=256'");
+  add_graph(verb, flags->graph);
+  verb.flag("--json", flags->json, "print one JSON object");
+}
+
+}  // namespace checkmate::tool

@@ -1,0 +1,39 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <new>
+
+#include "verbs.h"
+
+namespace checkmate::tool {
+namespace {
+
+int run(int argc, char** argv) {
+  Parser parser(
+      "Trains networks that do not fit in memory: finds the cheapest plan of runs, recomputations and frees "
+      "within a budget.\n"
+      "Example: checkmate solve 'zoo:unet?batch=32' --budget 60%",
+      "checkmate " CHECKMATE_VERSION);
+  for (const auto add :
+       {add_solve, add_compare, add_info, add_simulate, add_verify, add_convert, add_zoo, add_completion})
+    add(parser);
+  const int exit_code = parser.run(argc, argv);
+  if (std::fflush(stdout) != 0) return report({ErrorCode::kIo, "cannot write the output: is the disk full?"});
+  return exit_code;
+}
+
+}  // namespace
+}  // namespace checkmate::tool
+
+int main(int argc, char** argv) {
+  using checkmate::ErrorCode;
+  try {
+    return checkmate::tool::run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return checkmate::tool::report({ErrorCode::kTooLarge, "not enough memory for this graph"});
+  } catch (const std::exception& bug) {
+    return checkmate::tool::report(
+        {ErrorCode::kInvalidArgument,
+         fmt::format("this is a bug, please report it with the command: {}", bug.what())});
+  }
+}

@@ -1,0 +1,87 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "console.h"
+#include "io/json_writer.h"
+#include "text.h"
+#include "verbs.h"
+
+namespace checkmate::tool {
+namespace {
+
+struct Flags {
+  std::string graph;
+  std::string plan;
+  bool json = false;
+};
+
+void print_json(const Graph& graph, const Simulation& run) {
+  JsonWriter json;
+  json.begin_object().member("steps", run.memory.size()).member("cost", run.cost.count());
+  json.member("overhead", overhead(graph, run.cost)).member("peak_bytes", run.peak.count());
+  json.member("peak_step", run.peak_step).key("memory_bytes").begin_array();
+  for (const Bytes memory : run.memory) json.value(memory.count());
+  json.end_array().key("run_counts").begin_array();
+  for (const std::uint32_t runs : run.run_counts) json.value(runs);
+  json.end_array().end_object();
+  fmt::print("{}\n", json.text());
+}
+
+void print_text(const Graph& graph, const Plan& plan, const Simulation& run) {
+  const OpId at_peak = plan.steps[run.peak_step];
+  print_fact("steps", fmt::format("{} for {}", grouped(static_cast<std::int64_t>(plan.steps.size())),
+                                  counted(graph.op_count(), "op")));
+  print_fact("cost", fmt::format("{} {}", grouped(run.cost.count()), printable(graph.cost_unit())));
+  print_fact("overhead", times(overhead(graph, run.cost)));
+  print_fact("peak", fmt::format("{} ({} bytes)", to_string(run.peak), grouped(run.peak.count())));
+  print_fact("  at",
+             fmt::format("step {}, op {} {}", run.peak_step, at_peak.value, in_quotes(graph.name(at_peak))));
+
+  std::vector<LiveInterval> there;
+  std::copy_if(
+      run.intervals.begin(), run.intervals.end(), std::back_inserter(there),
+      [&](const LiveInterval& stay) { return stay.first <= run.peak_step && run.peak_step <= stay.last; });
+  std::sort(there.begin(), there.end(), [&](const LiveInterval& a, const LiveInterval& b) {
+    return graph.bytes(a.tensor) != graph.bytes(b.tensor) ? graph.bytes(a.tensor) > graph.bytes(b.tensor)
+                                                          : a.tensor < b.tensor;
+  });
+  constexpr std::size_t kLargest = 8;
+  fmt::print("\nlargest of {} at the peak\n", counted(there.size(), "tensor"));
+  Table table({"tensor", "bytes", "made at step", "freed after"});
+  for (std::size_t i = 0; i < std::min(there.size(), kLargest); ++i) {
+    table.add({printable(graph.name(there[i].tensor)), to_string(graph.bytes(there[i].tensor)),
+               std::to_string(there[i].first), std::to_string(there[i].last)});
+  }
+  table.print();
+}
+
+int run(const Flags& flags) {
+  const Result<Graph> graph = load_graph(flags.graph);
+  if (!graph) return report(graph.error());
+  const Result<PlanRecord> record = read_plan(flags.plan, *graph);
+  if (!record) return report(record.error());
+  const Result<Simulation> simulation = simulate(*graph, record->plan);
+  if (!simulation) return report(simulation.error().at(flags.plan));
+  if (flags.json) {
+    print_json(*graph, *simulation);
+  } else {
+    print_text(*graph, record->plan, *simulation);
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void add_simulate(Parser& parser) {
+  auto flags = std::make_shared<Flags>();
+  Verb verb = parser.add("simulate", "Runs a plan on paper: memory at every step, peak, cost",
+                         [flags] { return run(*flags); });
+  verb.example("checkmate simulate 'zoo:unet?batch=32' --plan plan.json");
+  add_graph(verb, flags->graph);
+  verb.option("--plan", flags->plan, "the plan's file", Verb::Need::kRequired);
+  verb.flag("--json", flags->json, "print one JSON object, with the memory of every step");
+}
+
+}  // namespace checkmate::tool
