@@ -86,6 +86,8 @@ TEST(NodeLink, RefusesWhatDoesNotFitTogether) {
   EXPECT_THAT(why_not(R"({"nodes": [], "links": []})"), HasSubstr("no op"));
   EXPECT_THAT(why_not(R"({"nodes": [{"duration": 1, "out_cost": 1, "junk": tru}], "links": []})"),
               HasSubstr("$.nodes[0].junk"));
+  EXPECT_THAT(why_not(R"({"nodes": [{"duration": 1, "out_cost": 1, "junk": nil}], "links": []})"),
+              HasSubstr("$.nodes[0].junk"));
 }
 
 TEST(NodeLink, ReadsThePublicGraphsWithTheirPeaks) {
