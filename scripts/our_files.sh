@@ -1,2 +1,2 @@
 # Sourced: the C++ files that are ours to format and check.
-our_files() { git ls-files --cached --others --exclude-standard -- '*.cc' '*.h'; }
+our_files() { find include src tools tests fuzz benchmarks examples -name '*.cc' -o -name '*.h' | sort; }

@@ -1,0 +1,95 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "checkmate/io.h"
+#include "checkmate/simulate.h"
+#include "support/program.h"
+
+// What README and docs show is run: ```sh blocks line by line, ```cpp blocks are files of examples/, ```json
+// blocks are files of ours.
+
+namespace checkmate {
+namespace {
+
+using ::testing::Contains;
+using testing::read_text;
+
+const std::filesystem::path kSource = CHECKMATE_SOURCE_DIR;
+
+std::vector<std::filesystem::path> pages() {
+  std::vector<std::filesystem::path> pages = {kSource / "README.md", kSource / "CONTRIBUTING.md"};
+  for (const auto& entry : std::filesystem::directory_iterator(kSource / "docs")) {
+    if (entry.path().extension() == ".md") pages.push_back(entry.path());
+  }
+  return pages;
+}
+
+/// The fenced blocks of a language, without their fences.
+std::vector<std::string> blocks(const std::filesystem::path& page, const std::string& language) {
+  std::vector<std::string> found;
+  std::istringstream lines(read_text(page));
+  bool inside = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("```")) {
+      inside = !inside && line == "```" + language;
+      if (inside) found.emplace_back();
+    } else if (inside) {
+      found.back() += line + "\n";
+    }
+  }
+  return found;
+}
+
+TEST(Docs, ShowCommandsThatRun) {
+  const testing::ScratchFolder folder;
+  const std::string bin = std::filesystem::path(CHECKMATE_PROGRAM).parent_path().string();
+  std::size_t commands = 0;
+  for (const auto& page : pages()) {
+    for (const std::string& block : blocks(page, "sh")) {
+      const testing::Finished run = testing::run(
+          {"bash", "-ec", "cd '" + folder.path().string() + "'; PATH='" + bin + "':$PATH\n" + block});
+      EXPECT_EQ(run.exit_code, 0) << page << "\n" << block << run.err;
+      ++commands;
+    }
+  }
+  EXPECT_GT(commands, 0U);
+}
+
+TEST(Docs, ShowCodeThatIsCompiled) {
+  std::vector<std::string> examples;
+  for (const auto& entry : std::filesystem::directory_iterator(kSource / "examples")) {
+    if (entry.path().extension() == ".cc") examples.push_back(read_text(entry.path()));
+  }
+  for (const auto& page : pages()) {
+    for (const std::string& block : blocks(page, "cpp")) EXPECT_THAT(examples, Contains(block)) << page;
+  }
+  EXPECT_FALSE(blocks(kSource / "README.md", "cpp").empty());
+}
+
+TEST(Docs, ShowFilesThatAreRead) {
+  const std::vector<std::string> files = blocks(kSource / "docs" / "file_formats.md", "json");
+  ASSERT_EQ(files.size(), 2U);  // a graph, and a plan of it
+  const Result<Graph> graph = parse_graph(files[0]);
+  ASSERT_TRUE(graph) << graph.error().message;
+  const Result<PlanRecord> plan = parse_plan(files[1], *graph);
+  ASSERT_TRUE(plan) << plan.error().message;
+  const Simulation run = simulate(*graph, plan->plan).value();
+  EXPECT_EQ(run.cost, plan->cost);
+  EXPECT_EQ(run.peak, plan->peak);
+}
+
+TEST(Docs, LinkToFilesThatAreThere) {
+  for (const auto& page : pages()) {
+    const std::string text = read_text(page);
+    for (std::size_t at = text.find("]("); at != std::string::npos; at = text.find("](", at + 1)) {
+      const std::string target = text.substr(at + 2, text.find(')', at) - at - 2);
+      EXPECT_TRUE(std::filesystem::exists(page.parent_path() / target)) << page << " links to " << target;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace checkmate
