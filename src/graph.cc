@@ -29,6 +29,28 @@ std::optional<Phase> parse_phase(std::string_view text) {
   return static_cast<Phase>(found - kPhaseNames.begin());
 }
 
+Result<Graph> Graph::with_costs(std::span<const Cost> costs, std::string cost_unit) const {
+  const auto wrong = [](std::string message) {
+    return Error{ErrorCode::kInvalidArgument, std::move(message)};
+  };
+  if (costs.size() != op_count()) {
+    return wrong(fmt::format("{} for {}", counted(costs.size(), "cost"), counted(op_count(), "op")));
+  }
+  Cost total;
+  for (const OpId op : ops()) {
+    const Cost cost = costs[op.index()];
+    if (cost < Cost{0})
+      return wrong(fmt::format("{} costs {}", label("op", op.index(), name(op)), cost.count()));
+    if (cost.count() > kLargestTotal - total.count()) return wrong("the costs add up to more than 2^62");
+    total += cost;
+  }
+  Graph graph = *this;
+  graph.cost_.assign(costs.begin(), costs.end());
+  graph.cost_unit_ = std::move(cost_unit);
+  graph.keep_all_cost_ = total;
+  return graph;
+}
+
 /// Keeps the first `limit` problems and counts the rest, so that a hostile file cannot fill the memory with
 /// complaints.
 class GraphBuilder::Problems {

@@ -48,6 +48,18 @@ TEST(Graph, CountsAnEdgeOnceForEachPairOfOps) {
   EXPECT_EQ(full_featured().edge_count(), 5U);  // norm-drop, norm-loss, drop-loss, norm-grad, drop-grad
 }
 
+TEST(Graph, TakesOtherCosts) {
+  const Graph graph = diamond();
+  const std::vector<Cost> costs = {Cost{5}, Cost{0}, Cost{7}, Cost{8}};
+  const Graph other = graph.with_costs(costs, "ms").value();
+  EXPECT_EQ(other.cost(OpId{2}), Cost{7});
+  EXPECT_EQ(other.keep_all_cost(), Cost{20});  // 5 + 0 + 7 + 8
+  EXPECT_EQ(other.cost_unit(), "ms");
+  EXPECT_FALSE(graph.with_costs(std::vector{Cost{1}}, "ms"));
+  EXPECT_FALSE(graph.with_costs(std::vector(4, Cost{-1}), "ms"));
+  EXPECT_FALSE(graph.with_costs(std::vector(4, Cost{kLargestTotal}), "ms"));
+}
+
 TEST(GraphBuilder, CountsAnInputListedTwiceOnce) {
   GraphBuilder b("square");
   const TensorId x = b.add_op_with_output(op("x", {}, {}), Bytes{1});

@@ -125,6 +125,10 @@ class Graph {
   /// The cost of running every op once: no plan is cheaper.
   Cost keep_all_cost() const { return keep_all_cost_; }
 
+  /// The same graph with other costs, one an op. An error where one is negative or their sum passes
+  /// kLargestTotal.
+  Result<Graph> with_costs(std::span<const Cost> costs, std::string cost_unit) const;
+
   bool operator==(const Graph&) const = default;
 
  private:
