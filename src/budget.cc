@@ -23,7 +23,9 @@ Result<Bytes> parse_budget(const Graph& graph, std::string_view text) {
   if (share.length == 0 || share.length + 1 != text.size() || share.too_large || share.digits == 0)
     return wrong(kShares);
   if (share.digits > 100 * share.scale) return wrong(kShares);
-  return graph.fixed_bytes() + Bytes{*share.times(keep_all_peak(graph).count(), 100)};
+  const Bytes budget = graph.fixed_bytes() + Bytes{*share.times(keep_all_peak(graph).count(), 100)};
+  if (budget == Bytes{0}) return wrong("so small a share of keep-all's peak is less than a byte");
+  return budget;
 }
 
 }  // namespace checkmate

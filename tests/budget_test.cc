@@ -30,5 +30,10 @@ TEST(ParseBudget, RefusesNonsenseWithARemedy) {
   }
 }
 
+TEST(ParseBudget, RefusesAShareOfLessThanAByte) {
+  EXPECT_THAT(parse_budget(testing::diamond(), "1%").error().message,
+              HasSubstr("less than a byte"));  // 0.3 bytes
+}
+
 }  // namespace
 }  // namespace checkmate

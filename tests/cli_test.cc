@@ -176,14 +176,80 @@ TEST(CommandLine, ExitCodesTellTheAnswer) {
   EXPECT_THAT(unknown.out, AllOf(HasSubstr("\"status\": \"unknown\""), HasSubstr("\"least_peak_bytes\": ")));
 }
 
-TEST(CommandLine, ComparesAllMethodsInOneTable) {
-  const Finished run = checkmate({"compare", "zoo:unet?batch=32", "--budget", "60%"});
+TEST(CommandLine, ComparesMethodsInOneTable) {
+  const Finished run = checkmate(
+      {"compare", "zoo:unet?batch=32", "--budget", "60%", "--methods", "keep-all,linear-greedy,chen-sqrt"});
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  for (const MethodInfo& method : methods().subspan(1))
-    EXPECT_THAT(run.out, HasSubstr(std::string(method.name)));
-  EXPECT_THAT(run.out, HasSubstr("does not fit"));
-  EXPECT_THAT(checkmate({"compare", "zoo:unet", "--budget", "60%", "--json"}).out,
-              HasSubstr("\"results\": ["));
+  EXPECT_THAT(run.out,
+              AllOf(HasSubstr("does not fit"), HasSubstr("linear-greedy"), HasSubstr("not a chain")));
+  const Finished all = checkmate({"compare", "zoo:linear?n=6", "--budget", "80%", "--json"});
+  EXPECT_THAT(all.out, AllOf(HasSubstr("\"results\": ["), HasSubstr("milp"), HasSubstr("lp-round"),
+                             HasSubstr("griewank")));
+  EXPECT_THAT(complaint({"compare", "zoo:unet", "--budget", "60%", "--methods", "keep-all,magic"}),
+              HasSubstr("'magic'"));
+}
+
+TEST(CommandLine, SweepsBudgetsAsCsvAndJson) {
+  const Finished run = checkmate(
+      {"sweep", "zoo:linear?n=12", "--budgets", "90%..40%", "--methods", "chen-greedy,lp-round"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(std::count(run.out.begin(), run.out.end(), '\n'),
+            1 + 2 * 6);  // a header, then two methods at six budgets
+  EXPECT_THAT(checkmate({"sweep", "zoo:linear?n=12", "--methods", "keep-all", "--json"}).out,
+              HasSubstr("\"points\": ["));
+  for (const char* budgets : {"90%..", "..", "20%..110%", "90%..20%:0%", "60%,", "a..b"}) {
+    EXPECT_EQ(checkmate({"sweep", "zoo:linear?n=12", "--budgets", budgets}).exit_code, 1) << budgets;
+  }
+}
+
+TEST(CommandLine, BoundSaysWhatItHoldsFor) {
+  const Finished run = checkmate({"bound", "zoo:linear?n=8", "--budget", "8", "--json"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("\"lower_bound\": 19"), HasSubstr("\"kind\": \"stage\"")));
+  EXPECT_THAT(checkmate({"bound", "zoo:linear?n=8", "--budget", "8", "--method", "brute", "--json"}).out,
+              HasSubstr("\"kind\": \"order\""));
+  EXPECT_EQ(checkmate({"bound", "zoo:linear?n=8", "--budget", "3"}).exit_code, 2);
+}
+
+TEST(CommandLine, FindsTheLargestBatch) {
+  const Finished run =
+      checkmate({"max-batch", "zoo:vgg19", "--memory", "16GB", "--method", "keep-all", "--json"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  // (16e9 - 1149337920 fixed) / 66633728 a picture: 17058234368 / 256
+  EXPECT_THAT(run.out, AllOf(HasSubstr("\"batch\": 222"), HasSubstr("\"proven\": false"),
+                             HasSubstr("\"upper_limit\": 289")));
+  EXPECT_THAT(complaint({"max-batch", "zoo:vgg19?batch=3", "--memory", "16GB"}),
+              HasSubstr("leave out batch="));
+  EXPECT_THAT(complaint({"max-batch", "graph.json", "--memory", "16GB"}), HasSubstr("zoo:NAME"));
+  EXPECT_THAT(complaint({"max-batch", "zoo:vgg19", "--memory", "60%"}), HasSubstr("--memory"));
+  EXPECT_EQ(checkmate({"max-batch", "zoo:vgg19", "--memory", "1GB"}).exit_code, 2);
+}
+
+TEST(CommandLine, TakesCostModels) {
+  EXPECT_THAT(checkmate({"info", "zoo:vgg16?batch=2", "--costs", "roofline:v100", "--json"}).out,
+              HasSubstr("\"cost_unit\": \"ns\""));
+  EXPECT_THAT(complaint({"info", "zoo:vgg16?batch=2", "--costs", "roofline:abacus"}), HasSubstr("v100"));
+}
+
+TEST(CommandLine, WritesThePapersProgram) {
+  EXPECT_THAT(checkmate({"convert", "zoo:linear?n=3", "--to", "lp", "--budget", "100%"}).out,
+              HasSubstr("R_2_1"));
+  EXPECT_THAT(
+      checkmate({"convert", "zoo:linear?n=3", "--to", "mps", "--budget", "100%", "--stages", "free"}).out,
+      HasSubstr("R_1_2"));
+  EXPECT_THAT(complaint({"convert", "zoo:linear?n=3", "--to", "mps"}), HasSubstr("--budget"));
+}
+
+TEST(CommandLine, ReproducesAnExperiment) {
+  const ScratchFolder folder;
+  const Finished run =
+      checkmate({"reproduce", "integrality-gap", "--time-limit", "1", "-o", folder.path().string()});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("| unpartitioned"));
+  EXPECT_EQ(folder.entries(), 2U);  // CSV and Markdown
+  EXPECT_THAT(complaint({"reproduce", "everything"}), HasSubstr("integrality-gap"));
+  EXPECT_THAT(complaint({"reproduce", "overhead", "--graphs", folder.path().string()}),
+              HasSubstr("no graph that begins with"));
 }
 
 TEST(CommandLine, ConvertsAndWritesZooGraphs) {
@@ -200,8 +266,8 @@ TEST(CommandLine, ConvertsAndWritesZooGraphs) {
 
 TEST(CommandLine, HelpHasAnExampleForEveryVerb) {
   EXPECT_THAT(checkmate({"--help"}).out, HasSubstr("Example: checkmate solve"));
-  for (const char* verb :
-       {"solve", "compare", "info", "simulate", "verify", "convert", "zoo", "completion"}) {
+  for (const char* verb : {"solve", "compare", "sweep", "bound", "max-batch", "reproduce", "info", "simulate",
+                           "verify", "convert", "zoo", "completion"}) {
     const Finished run = checkmate({verb, "--help"});
     EXPECT_EQ(run.exit_code, 0);
     EXPECT_THAT(run.out, HasSubstr("Example: ")) << verb;

@@ -8,6 +8,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "checkmate/graph.h"
 #include "checkmate/plan.h"
@@ -25,10 +26,11 @@ enum class Status : std::uint8_t {
 };
 std::string_view to_string(Status status);  ///< `optimal`, `feasible`, `infeasible`, `unknown`
 
-/// A better plan, reported while the search goes on.
-struct Incumbent {
+/// How far the search is, reported while it goes on.
+struct Progress {
   double seconds;
-  Cost cost;
+  std::optional<Cost> cost;   ///< of the best plan so far
+  std::optional<Cost> bound;  ///< the method's own: of milp, the stage bound
   std::string_view method;
 };
 
@@ -39,7 +41,11 @@ struct SolveOptions {
   std::chrono::duration<double> time_limit{60};  ///< after it, the best so far
   int threads = 1;                               ///< the most that run at once
   std::uint64_t seed = 1;                        ///< same seed, one thread: same plan
-  std::function<void(const Incumbent&)> on_incumbent = {};  ///< called from the searching thread
+  double gap = 0;                                ///< milp stops when its relative gap is at most this
+  bool free_stages = false;      ///< milp, lp-bound: the unpartitioned form, which moves first runs
+  int samples = 32;              ///< lp-round: randomised roundings beside the fixed thresholds
+  std::vector<OpId> start = {};  ///< milp: the runs of a plan to begin with; ignored where they do not fit
+  std::function<void(const Progress&)> on_progress = {};  ///< called from the searching thread
 };
 
 struct SolveResult {
@@ -68,6 +74,7 @@ struct MethodInfo {
   bool exact = false;        ///< its plan is optimal, its `infeasible` proven, wherever it ends in time
   bool needs_chain = false;  ///< answers `unknown` unless the forward part is a chain
   bool free_order = false;   ///< can move first runs
+  bool plans = true;         ///< false: it only looks for a bound
 };
 /// All methods, `auto` first.
 std::span<const MethodInfo> methods();
@@ -76,5 +83,9 @@ std::span<const MethodInfo> methods();
 /// before it leaves here. Errors are wrong options only. Thread-safe; stops soon after the token or the time
 /// limit asks.
 Result<SolveResult> solve(const Graph& graph, const SolveOptions& options, std::stop_token stop = {});
+
+/// The program that milp solves, as a file of that format: `mps` or `lp`. Columns are named as in
+/// docs/formulation.md.
+Result<std::string> milp_text(const Graph& graph, const SolveOptions& options, std::string_view format);
 
 }  // namespace checkmate

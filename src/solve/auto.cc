@@ -1,18 +1,19 @@
+#include <algorithm>
+
 #include "checkmate/simulate.h"
 #include "solve/solver.h"
 
 namespace checkmate {
 
-/// Asks every other method in turn. Each plan that fits is costed by the simulator.
-Outcome solve_auto(const Search& search) {
+Outcome cheapest(const Search& search, std::span<const Solver> methods) {
   Outcome best{.detail = "no method found a plan within the budget"};
   Cost best_cost;
-  for (const Solver& solver : solvers().subspan(1)) {
+  for (const Solver& solver : methods) {
     if (search.stopped()) break;
-    if (search.options.order == Order::kFree && solver.info.name == "brute-stages") continue;
     Outcome outcome = solver.run(search);
-    if (outcome.lower_bound) best.lower_bound = outcome.lower_bound;
     if (outcome.min_feasible) return outcome;
+    if (outcome.lower_bound)
+      best.lower_bound = std::max(*outcome.lower_bound, best.lower_bound.value_or(*outcome.lower_bound));
     if (outcome.least_peak && !outcome.steps) {
       best.least_peak = std::min(*outcome.least_peak, best.least_peak.value_or(*outcome.least_peak));
     }
@@ -25,6 +26,15 @@ Outcome solve_auto(const Search& search) {
     best_cost = cost;
   }
   return best;
+}
+
+Outcome solve_auto(const Search& search) {
+  // Brute force leaves all but tiny graphs alone; where it does not, it proves what the baselines found.
+  std::vector<Solver> methods(baselines().begin(), baselines().end());
+  for (const Solver& solver : solvers()) {
+    if (solver.info.exact) methods.push_back(solver);
+  }
+  return cheapest(search, methods);
 }
 
 }  // namespace checkmate

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "checkmate/simulate.h"
+#include "solve/fill.h"
 
 namespace checkmate {
 
@@ -20,6 +21,14 @@ bool Candidates::offer(std::optional<std::vector<OpId>> steps) {
     best_cost_ = simulation->cost;
   }
   return true;
+}
+
+bool Candidates::offer_filled(std::optional<std::vector<OpId>> steps) {
+  if (!steps) return false;
+  if (!offer(steps)) return false;
+  // Equal roundings are many, and filling costs more than comparing.
+  if (!filled_.insert(*steps).second) return true;
+  return offer(fill(search_, std::move(*steps)));
 }
 
 Outcome Candidates::outcome() && {

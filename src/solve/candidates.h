@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "solve/solver.h"
@@ -14,12 +15,17 @@ class Candidates {
 
   /// True when the plan fits. Nothing (a stopped expansion) is not a plan.
   bool offer(std::optional<std::vector<OpId>> steps);
+  /// The same, but a plan that fits is filled first: what memory is left over saves recomputations.
+  bool offer_filled(std::optional<std::vector<OpId>> steps);
+  /// Of the plans that fit.
+  std::optional<Cost> best_cost() const { return best_.steps ? std::optional(best_cost_) : std::nullopt; }
   Outcome outcome() &&;
 
  private:
   const Search& search_;
   Outcome best_;
   Cost best_cost_;
+  std::set<std::vector<OpId>> filled_;
 };
 
 }  // namespace checkmate

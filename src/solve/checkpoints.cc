@@ -28,7 +28,7 @@ class Checkpoints : public Retention {
   /// On the way forward, a value outside the checkpoints goes after its last forward use; the last segment
   /// stays, for the way back begins there. On the way back, what has been recomputed stays for as long as it
   /// is used.
-  Stage keep_until(OpId op, Stage stage) override {
+  Stage keep_until(OpId op, TensorId /*output*/, Stage stage) override {
     return stage < forward_size_ && op.value <= last_cut_ ? forward_until_[op.index()] : end_;
   }
 

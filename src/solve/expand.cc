@@ -53,9 +53,10 @@ class Expander {
 
   void run_op(OpId op, Stage stage) {
     const auto end = static_cast<Stage>(graph_.op_count());
-    const Stage until = graph_.recomputable(op) ? retention_.keep_until(op, stage) : end;
-    for (const TensorId tensor : graph_.outputs(op))
-      kept_until_[tensor.index()] = graph_.output(tensor) ? end : until;
+    for (const TensorId tensor : graph_.outputs(op)) {
+      const bool always = !graph_.recomputable(op) || graph_.output(tensor);
+      kept_until_[tensor.index()] = always ? end : retention_.keep_until(op, tensor, stage);
+    }
     steps_.push_back(op);
   }
 

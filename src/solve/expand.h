@@ -16,8 +16,8 @@ using Stage = std::uint32_t;
 class Retention {
  public:
   virtual ~Retention() = default;
-  /// The last stage in which the outputs of `op`, run in `stage`, are still to be there. At least `stage`.
-  virtual Stage keep_until(OpId op, Stage stage) = 0;
+  /// The last stage in which an output of `op`, run in `stage`, is still to be there. At least `stage`.
+  virtual Stage keep_until(OpId op, TensorId output, Stage stage) = 0;
 };
 
 /// The least recomputation for a retention: the paper's R given S (appendix B there). Before each first run,

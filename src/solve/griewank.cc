@@ -63,7 +63,7 @@ class Revolve : public Retention {
       state_of_[cuts[k].index()] = static_cast<std::uint32_t>(k + 1);
   }
 
-  Stage keep_until(OpId op, Stage stage) override {
+  Stage keep_until(OpId op, TensorId /*output*/, Stage stage) override {
     if (op.value >= forward_size_) return end_;
     // The way forward is the advance to the last block.
     const std::uint32_t reversing = stage < forward_size_ ? blocks_.length() : blocks_.of(stage);

@@ -7,7 +7,9 @@ namespace {
 /// Each stage hands on only the value that it was there for.
 class LastNode : public Retention {
  public:
-  Stage keep_until(OpId op, Stage stage) override { return op.value == stage ? stage + 1 : stage; }
+  Stage keep_until(OpId op, TensorId /*output*/, Stage stage) override {
+    return op.value == stage ? stage + 1 : stage;
+  }
 };
 
 }  // namespace

@@ -15,7 +15,7 @@
 namespace checkmate {
 namespace {
 
-constexpr std::array<Solver, 13> kSolvers = {{
+constexpr std::array<Solver, 16> kSolvers = {{
     {{.name = "auto", .summary = "the cheapest of all other methods that fit", .free_order = true},
      solve_auto},
     {{.name = "keep-all", .summary = "every op once, nothing recomputed"}, solve_keep_all},
@@ -34,6 +34,10 @@ constexpr std::array<Solver, 13> kSolvers = {{
     {{.name = "griewank", .summary = "Griewank and Walther's revolve on a chain", .needs_chain = true},
      solve_griewank},
     {{.name = "ap-griewank", .summary = "revolve on the chain of articulation points"}, solve_ap_griewank},
+    {{.name = "lp-bound", .summary = "the paper's relaxation, as a bound", .plans = false}, solve_lp_bound},
+    {{.name = "lp-round", .summary = "the paper's two-phase rounding of the relaxation, slack searched"},
+     solve_lp_round},
+    {{.name = "milp", .summary = "the paper's MILP, solved by HiGHS", .free_order = true}, solve_milp},
     {{.name = "brute",
       .summary = "exact, for tiny graphs: any recomputation, anywhere",
       .exact = true,
@@ -53,6 +57,12 @@ Result<const Solver*> find_solver(const SolveOptions& options) {
     return invalid(fmt::format("budget must be positive, got {}", options.budget.count()));
   if (!(options.time_limit.count() > 0)) return invalid("the time limit must be positive");
   if (options.threads < 1) return invalid(fmt::format("threads must be at least 1, got {}", options.threads));
+
+  if (!(options.gap >= 0)) return invalid("the gap must be 0 or more");
+  if (options.samples < 0) return invalid(fmt::format("samples must be 0 or more, got {}", options.samples));
+  if (options.free_stages && options.order == Order::kFixed) {
+    return invalid("free stages let first runs move: ask for free order as well");
+  }
 
   const auto* const solver = std::find_if(kSolvers.begin(), kSolvers.end(),
                                           [&](const Solver& s) { return s.info.name == options.method; });
@@ -102,6 +112,14 @@ double relative_gap(Cost cost, Cost lower_bound) {
 
 std::span<const Solver> solvers() { return kSolvers; }
 
+std::span<const Solver> baselines() {
+  const auto named = [](std::string_view name) {
+    return std::find_if(kSolvers.begin(), kSolvers.end(),
+                        [&](const Solver& s) { return s.info.name == name; });
+  };
+  return {named("keep-all"), named("lp-bound")};
+}
+
 std::span<const MethodInfo> methods() {
   static const std::vector<MethodInfo> kept = [] {
     std::vector<MethodInfo> infos;
@@ -135,15 +153,19 @@ Result<SolveResult> solve(const Graph& graph, const SolveOptions& options, std::
   result.detail = std::move(outcome.detail);
   if (!outcome.method.empty()) result.method = outcome.method;
   if (outcome.lower_bound) result.lower_bound = std::max(result.lower_bound, *outcome.lower_bound);
-  result.stage_lower_bound = outcome.stage_lower_bound;
   result.least_peak = outcome.least_peak;
   result.min_feasible = outcome.min_feasible;
   if (outcome.steps) {
     replay(graph, options, std::move(*outcome.steps), result);
-    if (options.on_incumbent) options.on_incumbent({search.seconds(), result.cost, result.method});
+    // A plan of the class costs no less than the bound: what a float says beyond it is tolerance.
+    if (outcome.stage_lower_bound)
+      outcome.stage_lower_bound = std::min(*outcome.stage_lower_bound, result.cost);
+    if (options.on_progress)
+      options.on_progress({search.seconds(), result.cost, std::nullopt, result.method});
   } else if (outcome.min_feasible) {
     result.status = Status::kInfeasible;
   }
+  result.stage_lower_bound = outcome.stage_lower_bound;
   result.seconds = search.seconds();
   return result;
 }

@@ -22,7 +22,9 @@ class Search {
   const Graph& graph;
   const SolveOptions& options;
 
-  bool stopped() const { return stop_.stop_requested() || seconds() > options.time_limit.count(); }
+  bool stopped() const { return stop_.stop_requested() || seconds_left() <= 0; }
+  double seconds_left() const { return options.time_limit.count() - seconds(); }
+  const std::stop_token& stop_token() const { return stop_; }
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
  private:
@@ -47,6 +49,10 @@ struct Solver {
 
 /// All of them, `auto` first.
 std::span<const Solver> solvers();
+/// Those of them that are quick and return plans of the paper's class.
+std::span<const Solver> baselines();
+/// The cheapest plan of the given methods, costed by the simulator; what they have proven otherwise.
+Outcome cheapest(const Search& search, std::span<const Solver> methods);
 
 // One source file each.
 Outcome solve_auto(const Search& search);
@@ -60,6 +66,9 @@ Outcome solve_linear_sqrt(const Search& search);
 Outcome solve_linear_greedy(const Search& search);
 Outcome solve_griewank(const Search& search);
 Outcome solve_ap_griewank(const Search& search);
+Outcome solve_lp_bound(const Search& search);
+Outcome solve_lp_round(const Search& search);
+Outcome solve_milp(const Search& search);
 Outcome solve_brute(const Search& search);
 Outcome solve_brute_stages(const Search& search);
 

@@ -14,8 +14,10 @@ namespace checkmate::tool {
 namespace {
 
 struct Flags {
-  std::string graph;
-  SolveFlags solve;
+  GraphFlags graph;
+  std::string budget;
+  std::string methods;
+  SearchFlags search;
   bool json = false;
 };
 
@@ -40,10 +42,15 @@ std::vector<std::string> row(const Graph& graph, const SolveResult& result, Byte
 }
 
 int run(const Flags& flags) {
-  const Result<Graph> graph = load_graph(flags.graph);
+  const Result<Graph> graph = flags.graph.load();
   if (!graph) return report(graph.error());
-  Result<SolveOptions> options = flags.solve.options(*graph);
+  Result<SolveOptions> options = flags.search.options();
   if (!options) return report(options.error());
+  const Result<Bytes> budget = parse_budget(*graph, flags.budget);
+  if (!budget) return report(budget.error());
+  options->budget = *budget;
+  const Result<std::vector<std::string>> chosen = parse_methods(flags.methods);
+  if (!chosen) return report(chosen.error());
   const Interrupt interrupt;
   const Bytes keep_all = keep_all_peak(*graph);
   Table table({"method", "status", "overhead", "peak", "of keep-all", "gap", "time"});
@@ -53,9 +60,8 @@ int run(const Flags& flags) {
   json.key("results").begin_array();
   Status best = Status::kUnknown;
   std::map<std::string, std::vector<std::string>> notes;  // methods by what they say
-  for (const MethodInfo& method : methods()) {
-    if (method.name == "auto") continue;  // it would only run the others again
-    options->method = method.name;
+  for (const std::string& method : *chosen) {
+    options->method = method;
     const Result<SolveResult> result = solve(*graph, *options, interrupt.token());
     if (!result) return report(result.error());
     best = std::min(best, result->status);
@@ -82,8 +88,11 @@ void add_compare(Parser& parser) {
   auto flags = std::make_shared<Flags>();
   Verb verb = parser.add("compare", "Runs every method at one budget", [flags] { return run(*flags); });
   verb.example("checkmate compare 'zoo:unet?batch=32' --budget 60%");
-  add_graph(verb, flags->graph);
-  flags->solve.add_to(verb);
+  flags->graph.add_to(verb);
+  verb.option("-b,--budget", flags->budget, std::string(kBudgetHelp), Verb::Need::kRequired);
+  verb.option("--methods", flags->methods,
+              "which, separated by commas; all but auto and brute force unless told");
+  flags->search.add_to(verb);
   verb.flag("--json", flags->json, "print one JSON object");
 }
 

@@ -1,6 +1,7 @@
 #include "console.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -45,5 +46,7 @@ Result<void> write_output(const std::string& path, std::string_view text) {
 std::string times(double ratio) { return fmt::format("{:.4f}x", ratio); }
 std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
 std::string seconds_text(double seconds) { return fmt::format("{:.3f} s", seconds); }
+
+bool progress_wanted() { return ::isatty(STDERR_FILENO) != 0; }
 
 }  // namespace checkmate::tool

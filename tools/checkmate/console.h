@@ -31,4 +31,7 @@ std::string times(double ratio);
 std::string percent(double share);
 std::string seconds_text(double seconds);
 
+/// Progress goes to stderr, and only where somebody watches.
+bool progress_wanted();
+
 }  // namespace checkmate::tool

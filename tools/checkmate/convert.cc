@@ -9,16 +9,29 @@ namespace checkmate::tool {
 namespace {
 
 struct Flags {
-  std::string graph;
+  GraphFlags graph;
   std::string format = "json";
+  std::string budget;
+  std::string stages = "frontier";
   std::string output = "-";
 };
 
+Result<std::string> converted(const Flags& flags, const Graph& graph) {
+  if (flags.format == "json") return graph_to_json(graph);
+  if (flags.format == "dot") return graph_to_dot(graph);
+  if (flags.budget.empty())
+    return Error{ErrorCode::kInvalidArgument, "the program needs a --budget, for example 60%"};
+  const Result<Bytes> budget = parse_budget(graph, flags.budget);
+  if (!budget) return budget.error();
+  return milp_text(graph, {.budget = *budget, .free_stages = flags.stages == "free"}, flags.format);
+}
+
 int run(const Flags& flags) {
-  const Result<Graph> graph = load_graph(flags.graph);
+  const Result<Graph> graph = flags.graph.load();
   if (!graph) return report(graph.error());
-  const Result<void> written =
-      write_output(flags.output, flags.format == "dot" ? graph_to_dot(*graph) : graph_to_json(*graph));
+  const Result<std::string> text = converted(flags, *graph);
+  if (!text) return report(text.error());
+  const Result<void> written = write_output(flags.output, *text);
   return written ? kDone : report(written.error());
 }
 
@@ -28,8 +41,11 @@ void add_convert(Parser& parser) {
   auto flags = std::make_shared<Flags>();
   Verb verb = parser.add("convert", "Writes a graph in another format", [flags] { return run(*flags); });
   verb.example("checkmate convert graph.json --to dot -o graph.dot");
-  add_graph(verb, flags->graph);
-  verb.choice("--to", flags->format, {"json", "dot"}, "json (ours) or dot (Graphviz)");
+  flags->graph.add_to(verb);
+  verb.choice("--to", flags->format, {"json", "dot", "mps", "lp"},
+              "json (ours), dot (Graphviz), or the paper's program at a budget: mps, lp");
+  verb.option("-b,--budget", flags->budget, "for mps and lp");
+  verb.choice("--stages", flags->stages, {"frontier", "free"}, "for mps and lp");
   verb.option("-o,--output", flags->output, "the file; - for the standard output");
 }
 

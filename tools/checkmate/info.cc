@@ -13,7 +13,7 @@ namespace checkmate::tool {
 namespace {
 
 struct Flags {
-  std::string graph;
+  GraphFlags graph;
   bool json = false;
 };
 
@@ -100,7 +100,7 @@ void print_text(const Graph& graph, const Simulation& keep_all, const Structural
 }
 
 int run(const Flags& flags) {
-  const Result<Graph> graph = load_graph(flags.graph);
+  const Result<Graph> graph = flags.graph.load();
   if (!graph) return report(graph.error());
   const Result<Simulation> keep_all = simulate(*graph, keep_all_plan(*graph));
   if (!keep_all) return report(keep_all.error());
@@ -114,7 +114,7 @@ void add_info(Parser& parser) {
   auto flags = std::make_shared<Flags>();
   Verb verb = parser.add("info", "Counts a graph's ops, bytes and costs", [flags] { return run(*flags); });
   verb.example("checkmate info 'zoo:resnet50?batch=256'");
-  add_graph(verb, flags->graph);
+  flags->graph.add_to(verb);
   verb.flag("--json", flags->json, "print one JSON object");
 }
 

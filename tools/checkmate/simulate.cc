@@ -12,7 +12,7 @@ namespace checkmate::tool {
 namespace {
 
 struct Flags {
-  std::string graph;
+  GraphFlags graph;
   std::string plan;
   bool json = false;
 };
@@ -58,7 +58,7 @@ void print_text(const Graph& graph, const Plan& plan, const Simulation& run) {
 }
 
 int run(const Flags& flags) {
-  const Result<Graph> graph = load_graph(flags.graph);
+  const Result<Graph> graph = flags.graph.load();
   if (!graph) return report(graph.error());
   const Result<PlanRecord> record = read_plan(flags.plan, *graph);
   if (!record) return report(record.error());
@@ -79,7 +79,7 @@ void add_simulate(Parser& parser) {
   Verb verb = parser.add("simulate", "Runs a plan on paper: memory at every step, peak, cost",
                          [flags] { return run(*flags); });
   verb.example("checkmate simulate 'zoo:unet?batch=32' --plan plan.json");
-  add_graph(verb, flags->graph);
+  flags->graph.add_to(verb);
   verb.option("--plan", flags->plan, "the plan's file", Verb::Need::kRequired);
   verb.flag("--json", flags->json, "print one JSON object, with the memory of every step");
 }

@@ -12,9 +12,10 @@ namespace checkmate::tool {
 namespace {
 
 struct Flags {
-  std::string graph;
+  GraphFlags graph;
+  std::string budget;
   std::string method = "auto";
-  SolveFlags solve;
+  SearchFlags search;
   std::string plan;
   bool json = false;
 };
@@ -50,11 +51,20 @@ PlanRecord record_of(const Graph& graph, const SolveOptions& options, const Solv
           .seed = options.seed};
 }
 
+std::string method_list() {
+  std::string names;
+  for (const MethodInfo& method : methods()) names += (names.empty() ? "" : ", ") + std::string(method.name);
+  return names;
+}
+
 int run(const Flags& flags) {
-  const Result<Graph> graph = load_graph(flags.graph);
+  const Result<Graph> graph = flags.graph.load();
   if (!graph) return report(graph.error());
-  Result<SolveOptions> options = flags.solve.options(*graph);
+  Result<SolveOptions> options = flags.search.options();
   if (!options) return report(options.error());
+  const Result<Bytes> budget = parse_budget(*graph, flags.budget);
+  if (!budget) return report(budget.error());
+  options->budget = *budget;
   options->method = flags.method;
   const Interrupt interrupt;
   const Result<SolveResult> result = solve(*graph, *options, interrupt.token());
@@ -79,9 +89,10 @@ void add_solve(Parser& parser) {
   auto flags = std::make_shared<Flags>();
   Verb verb = parser.add("solve", "Finds a plan within a budget", [flags] { return run(*flags); });
   verb.example("checkmate solve 'zoo:unet?batch=32' --budget 60% --plan plan.json");
-  add_graph(verb, flags->graph);
-  flags->solve.add_to(verb);
-  verb.option("-m,--method", flags->method, "how to search; checkmate compare runs them all");
+  flags->graph.add_to(verb);
+  verb.option("-b,--budget", flags->budget, std::string(kBudgetHelp), Verb::Need::kRequired);
+  flags->search.add_to(verb);
+  verb.option("-m,--method", flags->method, "how to search: " + method_list());
   verb.option("--plan", flags->plan, "where to write the plan; - for the standard output");
   verb.flag("--json", flags->json, "print one JSON object");
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "text.h"
 
 namespace checkmate::tool {
@@ -11,33 +13,67 @@ int report(const Error& error) {
   return kBadInput;
 }
 
-void add_graph(Verb& verb, std::string& graph) {
+void GraphFlags::add_to(Verb& verb) {
   verb.argument("GRAPH", graph, "a graph file, or zoo:NAME?key=value&... (see checkmate zoo)");
+  verb.option("--costs", costs,
+              "file, flops, roofline:DEVICE[:TYPE] or profile:FILE (see docs/cost_models.md)");
 }
 
-void SolveFlags::add_to(Verb& verb) {
-  verb.option("-b,--budget", budget,
-              "bytes for everything (6GiB, 16GB, 12345), or a share of keep-all's peak (60%)",
-              Verb::Need::kRequired);
+Result<Graph> GraphFlags::load() const {
+  const Result<Graph> loaded = load_graph(graph);
+  return loaded ? with_cost_model(*loaded, costs) : loaded;
+}
+
+void SearchFlags::add_to(Verb& verb) {
   verb.option("--order", order, "fixed: first runs follow the graph's order; free: they may move");
+  verb.option("--stages", stages,
+              "of milp and lp-bound; frontier: stage t first runs op t; free: the unpartitioned form");
   verb.option("--time-limit", time_limit, "seconds, then the best so far");
+  verb.option("--gap", gap, "milp stops at this relative gap");
   verb.option("--threads", threads, "the most that run at once");
+  verb.option("--samples", samples, "of lp-round: randomised roundings");
   verb.option("--seed", seed, "same seed, one thread: same plan");
 }
 
-Result<SolveOptions> SolveFlags::options(const Graph& graph) const {
-  const Result<Bytes> bytes = parse_budget(graph, budget);
-  if (!bytes) return bytes.error();
+Result<SolveOptions> SearchFlags::options() const {
+  const auto wrong = [](std::string message) {
+    return Error{ErrorCode::kInvalidArgument, std::move(message)};
+  };
   const std::optional<Order> parsed = parse_order(order);
-  if (!parsed) {
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("--order is fixed or free, got {}", in_quotes(order))};
+  if (!parsed) return wrong(fmt::format("--order is fixed or free, got {}", in_quotes(order)));
+  if (stages != "frontier" && stages != "free")
+    return wrong(fmt::format("--stages is frontier or free, got {}", in_quotes(stages)));
+  SolveOptions options;
+  options.order = *parsed;
+  options.free_stages = stages == "free";
+  options.time_limit = std::chrono::duration<double>(time_limit);
+  options.gap = gap;
+  options.threads = threads;
+  options.samples = samples;
+  options.seed = seed;
+  return options;
+}
+
+Result<std::vector<std::string>> parse_methods(std::string_view text) {
+  std::vector<std::string> names;
+  if (text.empty()) {
+    for (const MethodInfo& method : methods()) {
+      const bool tiny_only = method.name.starts_with("brute");
+      if (method.name != "auto" && method.plans && !tiny_only) names.emplace_back(method.name);
+    }
+    return names;
   }
-  return SolveOptions{.budget = *bytes,
-                      .order = *parsed,
-                      .time_limit = std::chrono::duration<double>(time_limit),
-                      .threads = threads,
-                      .seed = seed};
+  while (true) {
+    const std::string_view name = text.substr(0, text.find(','));
+    const auto known = [&](const MethodInfo& method) { return method.name == name; };
+    if (std::none_of(methods().begin(), methods().end(), known)) {
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("unknown method {}; checkmate solve --help lists them", in_quotes(name))};
+    }
+    names.emplace_back(name);
+    if (name.size() == text.size()) return names;
+    text.remove_prefix(name.size() + 1);
+  }
 }
 
 int exit_code_of(Status status) {

@@ -17,6 +17,10 @@ enum ExitCode {
 
 void add_solve(Parser& parser);
 void add_compare(Parser& parser);
+void add_sweep(Parser& parser);
+void add_bound(Parser& parser);
+void add_max_batch(Parser& parser);
+void add_reproduce(Parser& parser);
 void add_info(Parser& parser);
 void add_simulate(Parser& parser);
 void add_verify(Parser& parser);
@@ -27,21 +31,35 @@ void add_completion(Parser& parser);
 /// Prints `checkmate: ...` on stderr; returns kBadInput.
 int report(const Error& error);
 
-/// The argument GRAPH that most verbs take.
-void add_graph(Verb& verb, std::string& graph);
+/// The argument GRAPH, and with which costs, that most verbs take.
+struct GraphFlags {
+  std::string graph;
+  std::string costs = "file";
 
-/// The options that all solving verbs take.
-struct SolveFlags {
-  std::string budget;
+  void add_to(Verb& verb);
+  Result<Graph> load() const;
+};
+
+/// How to search; for the verbs that solve.
+struct SearchFlags {
   std::string order = "fixed";
+  std::string stages = "frontier";
   double time_limit = 60;
+  double gap = 0;
   int threads = 1;
+  int samples = 32;
   std::uint64_t seed = 1;
 
   void add_to(Verb& verb);
-  /// Everything but the method.
-  Result<SolveOptions> options(const Graph& graph) const;
+  /// Everything but the budget and the method.
+  Result<SolveOptions> options() const;
 };
+
+constexpr std::string_view kBudgetHelp =
+    "bytes for everything (6GiB, 16GB, 12345), or a share of keep-all's peak (60%)";
+
+/// Names with commas between them; without any, all methods that look for plans of real graphs.
+Result<std::vector<std::string>> parse_methods(std::string_view text);
 int exit_code_of(Status status);
 
 }  // namespace checkmate::tool

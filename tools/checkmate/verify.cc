@@ -10,7 +10,7 @@ namespace checkmate::tool {
 namespace {
 
 struct Flags {
-  std::string graph;
+  GraphFlags graph;
   std::string plan;
   std::string budget;
   bool json = false;
@@ -41,7 +41,7 @@ std::vector<std::string> complaints(const Graph& graph, const PlanRecord& record
 }
 
 int run(const Flags& flags) {
-  const Result<Graph> graph = load_graph(flags.graph);
+  const Result<Graph> graph = flags.graph.load();
   if (!graph) return report(graph.error());
   const Result<PlanRecord> record = read_plan(flags.plan, *graph);
   if (!record) return report(record.error());
@@ -77,7 +77,7 @@ void add_verify(Parser& parser) {
   Verb verb = parser.add("verify", "Checks a plan against its graph, a budget and its own claims",
                          [flags] { return run(*flags); });
   verb.example("checkmate verify 'zoo:unet?batch=32' --plan plan.json --budget 60%");
-  add_graph(verb, flags->graph);
+  flags->graph.add_to(verb);
   verb.option("--plan", flags->plan, "the plan's file", Verb::Need::kRequired);
   verb.option("-b,--budget", flags->budget, "instead of the budget in the file");
   verb.flag("--json", flags->json, "print one JSON object");

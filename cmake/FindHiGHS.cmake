@@ -1,0 +1,16 @@
+# HiGHS::highs, for its C interface: a system package, or the one that setup puts into .venv. HiGHS's own package file asks for the
+# development files of BLAS and zlib, which its users do not need.
+file(GLOB _highs_venv ${CMAKE_CURRENT_LIST_DIR}/../.venv/lib/python3*/site-packages/highsbox/highs_dist)
+find_path(HiGHS_INCLUDE_DIR interfaces/highs_c_api.h HINTS ${_highs_venv} PATH_SUFFIXES include/highs highs)
+find_library(HiGHS_LIBRARY highs HINTS ${_highs_venv} PATH_SUFFIXES lib)
+
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(HiGHS REQUIRED_VARS HiGHS_LIBRARY HiGHS_INCLUDE_DIR
+  REASON_FAILURE_MESSAGE "run `make setup`, which installs it into .venv, or install HiGHS and set HiGHS_ROOT")
+if(HiGHS_FOUND AND NOT TARGET HiGHS::highs)
+  add_library(HiGHS::highs UNKNOWN IMPORTED)
+  set_target_properties(HiGHS::highs PROPERTIES IMPORTED_LOCATION ${HiGHS_LIBRARY}
+    INTERFACE_SYSTEM_INCLUDE_DIRECTORIES ${HiGHS_INCLUDE_DIR})
+  target_include_directories(HiGHS::highs SYSTEM INTERFACE ${HiGHS_INCLUDE_DIR})
+endif()
+mark_as_advanced(HiGHS_INCLUDE_DIR HiGHS_LIBRARY)

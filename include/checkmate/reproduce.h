@@ -1,0 +1,42 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checkmate/result.h"
+
+/// The paper's experiments, at a size that fits one machine.
+namespace checkmate {
+
+struct ReproduceOptions {
+  std::filesystem::path graphs =
+      {};  ///< the public graphs with V100 costs; without them, the zoo with multiply-accumulates
+  double time_limit = 30;  ///< seconds for one solve
+  int threads = 1;
+  std::function<void(std::string_view)> on_progress = {};
+};
+
+/// A table for a file and for people.
+struct Experiment {
+  std::string name;
+  std::string title;
+  std::vector<std::string> header;
+  std::vector<std::vector<std::string>> rows;
+  std::string remark = {};
+
+  std::string csv() const;
+  std::string markdown() const;
+};
+
+/// `integrality-gap`, `approximation`, `max-batch`, `overhead`, `solve-time`.
+std::span<const std::string_view> experiment_names();
+/// An error for an unknown name or a folder without the graphs.
+Result<Experiment> reproduce(std::string_view name, const ReproduceOptions& options,
+                             const std::stop_token& stop = {});
+
+}  // namespace checkmate

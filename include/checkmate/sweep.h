@@ -1,0 +1,37 @@
+#pragma once
+
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "checkmate/graph.h"
+#include "checkmate/result.h"
+#include "checkmate/solve.h"
+
+namespace checkmate {
+
+struct SweepPoint {
+  Bytes budget;
+  std::string method;
+  SolveResult result;
+};
+
+struct SweepOptions {
+  std::vector<Bytes> budgets;        ///< in any order
+  std::vector<std::string> methods;  ///< of methods()
+  SolveOptions solve;                ///< for each point; its budget and method are not looked at
+  std::function<void(const SweepPoint&)> on_point = {};
+};
+
+/// Every method at every budget, from the smallest budget up. A plan for less memory holds for more, so each
+/// point begins with the plan of the one before: more budget never costs more. Points by method, then by
+/// rising budget.
+Result<std::vector<SweepPoint>> sweep(const Graph& graph, const SweepOptions& options,
+                                      const std::stop_token& stop = {});
+
+/// `60%`, `6GiB`, lists of those with commas, and ranges of percent such as `90%..20%` or `90%..20%:5%` (in
+/// steps of 10% unless told).
+Result<std::vector<Bytes>> parse_budgets(const Graph& graph, std::string_view text);
+
+}  // namespace checkmate

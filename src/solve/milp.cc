@@ -1,0 +1,115 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "checkmate/simulate.h"
+#include "solve/fill.h"
+#include "solve/linear_program.h"
+#include "solve/solver.h"
+#include "solve/stage_model.h"
+#include "solve/stage_search.h"
+
+namespace checkmate {
+namespace {
+
+/// Whether the steps hold the budget, in whole bytes: HiGHS's tolerances do not count.
+bool fits(const Search& search, const std::vector<OpId>& steps) {
+  const Result<Plan> plan = plan_from_steps(search.graph, steps);
+  const Result<Simulation> run = plan ? simulate(search.graph, *plan) : plan.error();
+  return run && run->peak <= search.options.budget;
+}
+
+Outcome explain(const LinearSolution& solution) {
+  switch (solution.status) {
+    case LinearSolution::Status::kInfeasible:
+      return {
+          .detail =
+              "no plan of the paper's class (each op at most once a stage, in index order) fits the budget"};
+    case LinearSolution::Status::kFailed:
+      return {.detail = "HiGHS gave up for numerical reasons"};
+    default:
+      return {.detail = "stopped before the first plan"};
+  }
+}
+
+/// The caller's plan or the cheapest baseline's. Both are of the paper's class, or the columns would not
+/// hold.
+Outcome best_start(const Search& search) {
+  Outcome baseline = cheapest(search, baselines());
+  if (baseline.steps) baseline.steps = fill(search, std::move(*baseline.steps));
+  const std::vector<OpId>& given = search.options.start;
+  if (given.empty() || !fits(search, given)) return baseline;
+  const auto cost = [&](const std::vector<OpId>& steps) {
+    Cost sum;
+    for (const OpId op : steps) sum += search.graph.cost(op);
+    return sum;
+  };
+  if (baseline.steps && cost(*baseline.steps) <= cost(given)) return baseline;
+  return {.steps = given};
+}
+
+}  // namespace
+
+Outcome solve_milp(const Search& search) {
+  const Partition partition = search.options.free_stages ? Partition::kFree : Partition::kFrontier;
+  if (std::optional<std::string> refusal = stage_model_refusal(search, partition))
+    return {.detail = *refusal};
+  const Outcome start = partition == Partition::kFrontier ? best_start(search) : Outcome{};
+  const StageModel model(search.graph, {.budget = search.options.budget, .partition = partition});
+  LinearSolver solver(model.program());
+  const std::vector<double> columns = start.steps ? model.columns_of(*start.steps) : std::vector<double>{};
+  LinearOptions options = linear_options(search);
+  options.relative_gap = search.options.gap;
+  options.start = columns;
+  options.on_progress = [&](const LinearProgress& progress) {
+    if (!search.options.on_progress) return;
+    const bool found = progress.best < LinearProgram::kInfinity;
+    search.options.on_progress(
+        {.seconds = search.seconds(),
+         .cost = found ? std::optional(Cost{std::llround(model.cost_of(progress.best))}) : std::nullopt,
+         .bound = safe_bound(search.graph, model.cost_of(progress.bound)),
+         .method = "milp"});
+  };
+  const LinearSolution solution = solver.solve(options);
+
+  Outcome outcome{.steps = start.steps};
+  if (!solution.values.empty()) {
+    std::vector<OpId> steps = model.steps_of(solution.values);
+    if (fits(search, steps)) outcome.steps = std::move(steps);
+  }
+  if (!outcome.steps) outcome = explain(solution);
+  if (search.options.order == Order::kFixed)
+    outcome.stage_lower_bound = safe_bound(search.graph, model.cost_of(solution.bound));
+  return outcome;
+}
+
+Outcome solve_lp_bound(const Search& search) {
+  const Partition partition = search.options.free_stages ? Partition::kFree : Partition::kFrontier;
+  if (std::optional<std::string> refusal = stage_model_refusal(search, partition))
+    return {.detail = *refusal};
+  const StageModel model(search.graph, {.budget = search.options.budget, .partition = partition});
+  LinearSolver solver(model.program());
+  LinearOptions options = linear_options(search);
+  options.relax = true;
+  const LinearSolution solution = solver.solve(options);
+  Outcome outcome{.detail = "a bound only: this method looks for no plan"};
+  if (solution.status == LinearSolution::Status::kInfeasible) outcome.detail = explain(solution).detail;
+  if (solution.status == LinearSolution::Status::kStopped)
+    outcome.detail = "stopped before the relaxation was solved";
+  if (search.options.order == Order::kFixed)
+    outcome.stage_lower_bound = safe_bound(search.graph, model.cost_of(solution.bound));
+  return outcome;
+}
+
+Result<std::string> milp_text(const Graph& graph, const SolveOptions& options, std::string_view format) {
+  const Search search(graph, options, {});
+  const Partition partition = options.free_stages ? Partition::kFree : Partition::kFrontier;
+  if (const std::optional<std::string> refusal = stage_model_refusal(search, partition)) {
+    return Error{ErrorCode::kTooLarge, *refusal};
+  }
+  const StageModel model(graph, {.budget = options.budget, .partition = partition, .named = true});
+  return LinearSolver(model.program()).text(format);
+}
+
+}  // namespace checkmate

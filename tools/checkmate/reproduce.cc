@@ -1,0 +1,63 @@
+#include "checkmate/reproduce.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "console.h"
+#include "interrupt.h"
+#include "verbs.h"
+
+namespace checkmate::tool {
+namespace {
+
+struct Flags {
+  std::string experiment;
+  std::string graphs;
+  std::string output = "reproduction";
+  double time_limit = 30;
+  int threads = 1;
+};
+
+int run(const Flags& flags) {
+  std::vector<std::string_view> names = {flags.experiment};
+  if (flags.experiment == "all") names.assign(experiment_names().begin(), experiment_names().end());
+  const Interrupt interrupt;
+  const bool talk = progress_wanted();
+  ReproduceOptions options{.graphs = flags.graphs, .time_limit = flags.time_limit, .threads = flags.threads};
+  if (talk) options.on_progress = [](std::string_view what) { fmt::print(stderr, "{}\n", what); };
+  for (const std::string_view name : names) {
+    const Result<Experiment> experiment = reproduce(name, options, interrupt.token());
+    if (!experiment) return report(experiment.error());
+    std::error_code failure;
+    std::filesystem::create_directories(flags.output, failure);
+    const std::filesystem::path base = std::filesystem::path(flags.output) / experiment->name;
+    for (const auto& [ending, text] :
+         {std::pair(".csv", experiment->csv()), std::pair(".md", experiment->markdown())}) {
+      if (const Result<void> written = write_file(base.string() + ending, text); !written)
+        return report(written.error());
+    }
+    fmt::print("{}\n", experiment->markdown());
+    if (interrupt.token().stop_requested()) return kNoPlan;
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void add_reproduce(Parser& parser) {
+  auto flags = std::make_shared<Flags>();
+  Verb verb = parser.add("reproduce", "Runs the paper's experiments and writes their tables",
+                         [flags] { return run(*flags); });
+  verb.example("checkmate reproduce integrality-gap -o results");
+  verb.argument("EXPERIMENT", flags->experiment,
+                "overhead, approximation, max-batch, integrality-gap, solve-time or all");
+  verb.option("--graphs", flags->graphs,
+              "a folder with the public graphs and their measured costs; else the zoo");
+  verb.option("--time-limit", flags->time_limit, "seconds for one solve");
+  verb.option("--threads", flags->threads, "for one solve");
+  verb.option("-o,--output", flags->output, "the folder for a CSV and a Markdown file each");
+}
+
+}  // namespace checkmate::tool

@@ -1,0 +1,105 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "answer.h"
+#include "console.h"
+#include "interrupt.h"
+#include "verbs.h"
+
+namespace checkmate::tool {
+namespace {
+
+struct Flags {
+  GraphFlags graph;
+  std::string budgets = "90%..20%";
+  std::string methods;
+  SearchFlags search;
+  std::string output = "-";
+  bool json = false;
+};
+
+std::string csv(const Graph& graph, const std::vector<SweepPoint>& points) {
+  std::string text =
+      "budget_bytes,budget_share,method,status,cost,overhead,peak_bytes,lower_bound,stage_lower_bound,"
+      "seconds\n";
+  const auto room = static_cast<double>(keep_all_peak(graph).count());
+  for (const SweepPoint& point : points) {
+    const SolveResult& r = point.result;
+    const double share =
+        room == 0 ? 1 : static_cast<double>((point.budget - graph.fixed_bytes()).count()) / room;
+    const auto when = [](bool known, auto value) { return known ? fmt::format("{}", value) : std::string(); };
+    text += fmt::format("{},{:.4f},{},{},{},{},{},{},{},{:.3f}\n", point.budget.count(), share, point.method,
+                        to_string(r.status), when(r.plan.has_value(), r.cost.count()),
+                        when(r.plan.has_value(), overhead(graph, r.cost)),
+                        when(r.plan.has_value(), r.peak.count()), r.lower_bound.count(),
+                        when(r.stage_lower_bound.has_value(), r.stage_lower_bound.value_or(Cost{}).count()),
+                        r.seconds);
+  }
+  return text;
+}
+
+std::string json_of(const Graph& graph, const SolveOptions& solve_options,
+                    const std::vector<SweepPoint>& points) {
+  JsonWriter json;
+  json.begin_object().member("graph", graph.name()).key("points").begin_array();
+  for (const SweepPoint& point : points) {
+    SolveOptions options = solve_options;
+    options.budget = point.budget;
+    json.line().begin_object().member("method", point.method).key("answer");
+    write_answer(json, graph, options, point.result);
+    json.end_object();
+  }
+  json.line().end_array().end_object();
+  return json.take() + "\n";
+}
+
+int run(const Flags& flags) {
+  const Result<Graph> graph = flags.graph.load();
+  if (!graph) return report(graph.error());
+  Result<SolveOptions> options = flags.search.options();
+  if (!options) return report(options.error());
+  const Result<std::vector<Bytes>> budgets = parse_budgets(*graph, flags.budgets);
+  if (!budgets) return report(budgets.error());
+  const Result<std::vector<std::string>> chosen = parse_methods(flags.methods);
+  if (!chosen) return report(chosen.error());
+  const Interrupt interrupt;
+  const bool talk = progress_wanted();
+  const Result<std::vector<SweepPoint>> points =
+      sweep(*graph,
+            {.budgets = *budgets,
+             .methods = *chosen,
+             .solve = *options,
+             .on_point =
+                 [&](const SweepPoint& point) {
+                   if (talk)
+                     fmt::print(stderr, "{} at {}: {}\n", point.method, to_string(point.budget),
+                                to_string(point.result.status));
+                 }},
+            interrupt.token());
+  if (!points) return report(points.error());
+  const Result<void> written =
+      write_output(flags.output, flags.json ? json_of(*graph, *options, *points) : csv(*graph, *points));
+  return written ? kDone : report(written.error());
+}
+
+}  // namespace
+
+void add_sweep(Parser& parser) {
+  auto flags = std::make_shared<Flags>();
+  Verb verb =
+      parser.add("sweep", "Solves for many budgets: cost against memory", [flags] { return run(*flags); });
+  verb.example(
+      "checkmate sweep 'zoo:vgg16?batch=256' --budgets 100%..80%:5% --methods chen-greedy,lp-round -o "
+      "vgg16.csv");
+  flags->graph.add_to(verb);
+  verb.option("--budgets", flags->budgets,
+              "sizes, shares and ranges such as 90%..20%:5%, separated by commas");
+  verb.option("--methods", flags->methods,
+              "which, separated by commas; all but auto and brute force unless told");
+  flags->search.add_to(verb);
+  verb.option("-o,--output", flags->output, "the file, CSV or with --json JSON; - for the standard output");
+  verb.flag("--json", flags->json, "JSON instead of CSV");
+}
+
+}  // namespace checkmate::tool
