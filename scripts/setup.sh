@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 apt_packages=(cmake ninja-build pkg-config python3-venv libcli11-dev libsimdjson-dev libfmt-dev libgtest-dev libgmock-dev
   librapidcheck-dev libbenchmark-dev clang clang-format clang-tidy libclang-rt-14-dev)
 requirements=requirements.txt
-stamp=.venv/.setup-$(cat "$0" "$requirements" | sha256sum | cut -c1-16)
+stamp=.venv/.setup-$(cat scripts/setup.sh "$requirements" | sha256sum | cut -c1-16)
 
 fail() { echo "setup: $1" >&2; exit 1; }
 

@@ -5,7 +5,6 @@
 namespace checkmate {
 
 Decimal Decimal::read_prefix(std::string_view text) {
-  constexpr std::int64_t kMostDigits = 100'000'000'000'000'000;
   constexpr std::int64_t kMostScale = 1'000'000'000'000'000;
   Decimal number;
   bool point = false;
@@ -17,7 +16,8 @@ Decimal Decimal::read_prefix(std::string_view text) {
       point = true;
     } else if (c >= '0' && c <= '9') {
       any_digit = true;
-      if (number.digits >= kMostDigits || number.scale >= kMostScale) {
+      if (point && number.scale >= kMostScale) continue;  // rounds down, as it should
+      if (number.digits > (INT64_MAX - 9) / 10) {
         number.too_large = true;
       } else {
         number.digits = number.digits * 10 + (c - '0');

@@ -9,7 +9,7 @@ namespace checkmate {
 /// A number such as `12.5`, held exactly: sizes and shares that people write must not pass through a double.
 struct Decimal {
   std::size_t length = 0;   ///< characters read; 0 when the text does not start with a number
-  bool too_large = false;   ///< more than 18 significant digits
+  bool too_large = false;   ///< more digits than 2^63 has
   std::int64_t digits = 0;  ///< value = digits / scale
   std::int64_t scale = 1;
 

@@ -185,8 +185,8 @@ void GraphBuilder::check_ops(Problems& problems) const {
          {std::pair("reads", graph_.inputs(op)), std::pair("makes", graph_.outputs(op))}) {
       for (const TensorId tensor : tensors) {
         if (tensor.index() < graph_.tensor_count()) continue;
-        problems.add("{} {} the unknown tensor {}; there are {}", label("op", i, name), verb, tensor.value,
-                     counted(graph_.tensor_count(), "tensor"));
+        problems.add("{} {} the unknown tensor {}; the graph has {}", label("op", i, name), verb,
+                     tensor.value, counted(graph_.tensor_count(), "tensor"));
       }
     }
   }
@@ -291,11 +291,11 @@ void GraphBuilder::check_totals(Problems& problems) const {
   for (const Bytes size : graph_.bytes_) add(bytes, size.count());
   for (const Bytes workspace : graph_.workspace_) add(bytes, workspace.count());
   if (!std::exchange(fits, true))
-    problems.add("the sizes add up to more than 2^62 bytes; is the unit bytes?");
+    problems.add("the sizes add up to more than 2^62 bytes; is the unit bytes, or the batch too large?");
 
   std::int64_t cost = 0;
   for (const Cost op_cost : graph_.cost_) add(cost, op_cost.count());
-  if (!fits) problems.add("the costs add up to more than 2^62; use a larger cost unit");
+  if (!fits) problems.add("the costs add up to more than 2^62; use a larger cost unit or a smaller batch");
 }
 
 /// Fills in what follows from the specs. Every id is known to be valid here.

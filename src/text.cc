@@ -12,9 +12,14 @@ std::string printable(std::string_view name, std::size_t limit) {
     name = name.substr(0, end);
   }
   std::string text;
-  for (const char c : name) {
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const char c = name[i];
     const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7F) {
+    const auto next = static_cast<unsigned char>(i + 1 < name.size() ? name[i + 1] : 0);
+    const bool control = byte == 0xC2 && next >= 0x80 && next < 0xA0;                 // U+0080 to U+009F
+    const bool separator = name.substr(i, 2) == "\xE2\x80" && i + 2 < name.size() &&  // U+2028, U+2029
+                           (name[i + 2] == '\xA8' || name[i + 2] == '\xA9');
+    if (byte < 0x20 || byte == 0x7F || control || separator) {
       text += fmt::format("\\x{:02x}", byte);
     } else {
       text += c;

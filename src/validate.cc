@@ -59,6 +59,7 @@ class Validator {
     if (order == Order::kFixed) check_order();
     for (const TensorId tensor : graph_.tensors()) follow(tensor);
     check_memory(budget);
+    check_cost();
     return std::move(found_);
   }
 
@@ -159,6 +160,16 @@ class Validator {
     }
   }
 
+  void check_cost() {
+    std::int64_t cost = 0;
+    for (Step step = 0; step < plan_.steps.size(); ++step) {
+      const OpId op = plan_.steps[step];
+      if (!known(op) || !__builtin_add_overflow(cost, graph_.cost(op).count(), &cost)) continue;
+      add({.kind = ViolationKind::kCostOverflow, .step = step, .op = op});
+      return;
+    }
+  }
+
   const Graph& graph_;
   const Plan& plan_;
   Timeline runs_;                     // per op
@@ -192,6 +203,8 @@ std::string_view sentence(ViolationKind kind) {
       return "after {step} {tensor} is freed, but it is an output";
     case ViolationKind::kOverBudget:
       return "{step} needs {memory} bytes, over the budget";
+    case ViolationKind::kCostOverflow:
+      return "by {step} the plan costs 2^63 or more";
   }
   throw std::logic_error("every kind of violation has a sentence");
 }

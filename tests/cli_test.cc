@@ -55,6 +55,28 @@ TEST(CommandLine, NamesWhatIsUnknown) {
   EXPECT_THAT(complaint({"convert", "zoo:unet", "--to", "png"}), HasSubstr("png"));
 }
 
+TEST(CommandLine, RefusesWhatContradictsItself) {
+  EXPECT_THAT(complaint({"info", "zoo:linear", "solve", "zoo:linear", "--budget", "5"}), HasSubstr("solve"));
+  EXPECT_THAT(complaint({"solve", "zoo:linear", "--budget", "100%", "--seed", "-1"}),
+              HasSubstr("--seed is 0 or more"));
+  EXPECT_THAT(complaint({"solve", "zoo:linear", "--budget", "100%", "--plan", "-", "--json"}),
+              HasSubstr("standard output"));
+  EXPECT_THAT(complaint({"solve", "zoo:linear", "--budget", "9", "--stages", "free"}),
+              HasSubstr("free order"));
+  EXPECT_THAT(complaint({"info", "zoo:linear", "--po\x1b[31mtato"}), HasSubstr("\\x1b"));
+  const Finished full = testing::run({"sh", "-c", std::string(CHECKMATE_PROGRAM) + " zoo > /dev/full"});
+  EXPECT_EQ(full.exit_code, 1);
+  EXPECT_THAT(full.err, AllOf(HasSubstr("checkmate: "), Not(HasSubstr("bug"))));
+}
+
+TEST(CommandLine, EndsASearchOnCtrlC) {
+  const Finished run = testing::run({"timeout", "--foreground", "--preserve-status", "-s", "INT", "2",
+                                     CHECKMATE_PROGRAM, "solve", "zoo:fcn8?batch=32", "--budget", "70%",
+                                     "--method", "milp", "--time-limit", "200", "--json"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;  // the plan that it started from, at least
+  EXPECT_THAT(run.out, HasSubstr("\"status\": \"feasible\""));
+}
+
 TEST(CommandLine, RefusesWrongBudgets) {
   for (const char* budget : {"0", "-1", "5 potatoes", "200%", "", "NaN"}) {
     EXPECT_THAT(complaint({"solve", "zoo:linear?n=4", "--budget=" + std::string(budget)}),
@@ -190,8 +212,8 @@ TEST(CommandLine, ComparesMethodsInOneTable) {
 }
 
 TEST(CommandLine, SweepsBudgetsAsCsvAndJson) {
-  const Finished run = checkmate(
-      {"sweep", "zoo:linear?n=12", "--budgets", "90%..40%", "--methods", "chen-greedy,lp-round"});
+  const Finished run =
+      checkmate({"sweep", "zoo:linear?n=12", "--budgets", "90%..40%", "--methods", "chen-greedy,lp-round"});
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_EQ(std::count(run.out.begin(), run.out.end(), '\n'),
             1 + 2 * 6);  // a header, then two methods at six budgets

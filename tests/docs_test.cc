@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "checkmate/cost_model.h"
 #include "checkmate/io.h"
 #include "checkmate/simulate.h"
 #include "support/program.h"
@@ -71,7 +72,7 @@ TEST(Docs, ShowCodeThatIsCompiled) {
 
 TEST(Docs, ShowFilesThatAreRead) {
   const std::vector<std::string> files = blocks(kSource / "docs" / "file_formats.md", "json");
-  ASSERT_EQ(files.size(), 2U);  // a graph, and a plan of it
+  ASSERT_EQ(files.size(), 3U);  // a graph, a plan of it, and times for it
   const Result<Graph> graph = parse_graph(files[0]);
   ASSERT_TRUE(graph) << graph.error().message;
   const Result<PlanRecord> plan = parse_plan(files[1], *graph);
@@ -79,6 +80,11 @@ TEST(Docs, ShowFilesThatAreRead) {
   const Simulation run = simulate(*graph, plan->plan).value();
   EXPECT_EQ(run.cost, plan->cost);
   EXPECT_EQ(run.peak, plan->peak);
+  const testing::ScratchFolder folder;
+  const std::string profile = folder.file("profile.json", files[2]);
+  const Result<Graph> timed = with_cost_model(*graph, "profile:" + profile + "?batch=8");
+  ASSERT_TRUE(timed) << timed.error().message;
+  EXPECT_EQ(timed->keep_all_cost(), Cost{6100 + 5340});  // matmul as measured, loss at 5200 + 20 x (8 - 1)
 }
 
 TEST(Docs, LinkToFilesThatAreThere) {

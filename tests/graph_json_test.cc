@@ -154,6 +154,21 @@ TEST(WriteFile, ReplacesTheFileAndLeavesNothingElse) {
   EXPECT_EQ(folder.entries(), 1U);
 }
 
+TEST(WriteFile, KeepsModesAndLinks) {
+  const ScratchFolder folder;
+  const std::filesystem::path file = folder.file("g.json", "old");
+  std::filesystem::permissions(file,
+                               std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  std::filesystem::create_symlink("g.json", folder.path() / "link.json");
+  ASSERT_TRUE(write_file(folder.path() / "link.json", "new"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path() / "link.json"));
+  EXPECT_EQ(testing::read_text(file), "new");
+  EXPECT_EQ(std::filesystem::status(file).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  EXPECT_EQ(folder.entries(), 2U);
+  EXPECT_TRUE(write_file(folder.path() / std::string(250, 'x'), "long"));
+}
+
 TEST(WriteFile, LeavesTheOldFileWhenItFails) {
   const ScratchFolder folder;
   EXPECT_THAT(write_file(folder.path() / "no" / "such" / "folder", "x").error().message,

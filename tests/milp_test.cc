@@ -87,6 +87,23 @@ TEST(Milp, SaysThatItsClassHasNoPlanWhereAnotherHas) {
   }
 }
 
+/// Graphs of six ops, by their seed, on which the paper's class has no plan within a budget that others hold.
+TEST(Milp, HasNoPlanForTheseGraphsThoughThereIsOne) {
+  struct Known {
+    std::uint64_t seed;
+    std::int64_t budget;
+    std::int64_t optimum;
+  };
+  for (const auto& [seed, budget, optimum] :
+       {Known{119, 12, 24}, Known{632, 14, 19}, Known{833, 12, 38}, Known{2240, 9, 21}}) {
+    const Graph graph = random_graph(seed, 6, Features{});
+    EXPECT_EQ(run(graph, "brute", Bytes{budget}).cost, Cost{optimum}) << seed;
+    const SolveResult milp = run(graph, "milp", Bytes{budget});
+    EXPECT_EQ(milp.status, Status::kUnknown) << seed;
+    EXPECT_THAT(milp.detail, HasSubstr("no plan of the paper's class")) << seed;
+  }
+}
+
 TEST(Milp, FreeStagesNeverCostMoreThanAFrontier) {
   for (std::uint64_t seed = 1000; seed < 1030; ++seed) {
     SCOPED_TRACE(seed);

@@ -6,6 +6,8 @@
 
 #include "checkmate/io.h"
 #include "checkmate/simulate.h"
+#include "checkmate/zoo.h"
+#include "support/graphs.h"
 
 namespace checkmate {
 namespace {
@@ -88,6 +90,26 @@ TEST(NodeLink, RefusesWhatDoesNotFitTogether) {
               HasSubstr("$.nodes[0].junk"));
   EXPECT_THAT(why_not(R"({"nodes": [{"duration": 1, "out_cost": 1, "junk": nil}], "links": []})"),
               HasSubstr("$.nodes[0].junk"));
+}
+
+TEST(NodeLink, ReadsWhatItWrites) {
+  const Graph graph = parse_graph(kTraining).value();
+  EXPECT_EQ(*parse_graph(graph_to_node_link(graph).value()), graph);
+  const Graph zoo = zoo::build("vgg16?batch=2").value();
+  const Graph again = parse_graph(graph_to_node_link(zoo).value()).value();
+  EXPECT_EQ(keep_all_peak(again), keep_all_peak(zoo));
+  EXPECT_EQ(again.fixed_bytes(), zoo.fixed_bytes());
+  EXPECT_EQ(again.keep_all_cost(), zoo.keep_all_cost());
+  EXPECT_THAT(graph_to_node_link(testing::full_featured()).error().message, HasSubstr("cannot hold"));
+}
+
+TEST(NodeLink, ReadsHostileIdsInTheTimeOfOthers) {
+  std::string nodes;
+  for (std::int64_t i = 0; i < 60000; ++i) {
+    nodes += (i == 0 ? "" : ",") + std::string(R"({"duration": 1, "out_cost": 1, "id": )") +
+             std::to_string(i * 172933) + "}";
+  }
+  EXPECT_EQ(parse_graph(R"({"nodes": [)" + nodes + R"(], "links": []})")->op_count(), 60000U);
 }
 
 TEST(NodeLink, ReadsThePublicGraphsWithTheirPeaks) {

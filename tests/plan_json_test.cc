@@ -77,5 +77,9 @@ TEST(GraphSha256, ChangesWithTheGraph) {
   EXPECT_NE(graph_sha256(diamond()), graph_sha256(testing::full_featured()));
 }
 
+TEST(GraphSha256, DoesNotDependOnTheGraphsName) {
+  EXPECT_EQ(graph_sha256(zoo::build("linear").value()), graph_sha256(zoo::build("linear?n=8").value()));
+}
+
 }  // namespace
 }  // namespace checkmate

@@ -17,6 +17,8 @@ TEST(ParseBytes, ReadsPlainCountsAndUnits) {
   EXPECT_EQ(*parse_bytes("1.5kib"), Bytes{1536});
   EXPECT_EQ(*parse_bytes("0.0001KB"), Bytes{0});  // 0.1 bytes, rounded down
   EXPECT_EQ(*parse_bytes("4096PiB"), Bytes{kLargestTotal});
+  EXPECT_EQ(*parse_bytes("1000000000000000000"), Bytes{1'000'000'000'000'000'000});
+  EXPECT_EQ(*parse_bytes("1.00000000000000000000GiB"), 1_GiB);
 }
 
 TEST(ParseBytes, RefusesWhatIsNoSizeAndSaysWhatWouldBe) {
@@ -44,6 +46,12 @@ TEST(Quantity, ThrowsInsteadOfWrapping) {
 TEST(Text, MakesNamesFitForOneLine) {
   EXPECT_EQ(printable("a\nb\x1b[31m"), "a\\x0ab\\x1b[31m");
   EXPECT_EQ(printable("äöü", 3), "ä...");  // two bytes each: the cut would fall inside the second
+  EXPECT_EQ(printable("a\xC2\x9B"
+                      "b\xE2\x80\xA8"
+                      "c"),
+            "a\\xc2\x9B"
+            "b\\xe2\x80\xA8"
+            "c");
   EXPECT_EQ(grouped(1234567), "1,234,567");
   EXPECT_EQ(grouped(-1234), "-1,234");
   EXPECT_EQ(grouped(123), "123");

@@ -115,6 +115,15 @@ TEST(Validate, LetsFirstRunsMoveInFreeOrderOnly) {
   EXPECT_THAT(kinds(graph, plan, kPlenty, Order::kFree), IsEmpty());
 }
 
+TEST(Validate, RefusesACostThatOverflowsAsTheSimulatorDoes) {
+  GraphBuilder b("dear");
+  b.add_op_with_output({.name = "f", .cost = Cost{kLargestTotal}, .inputs = {}, .outputs = {}}, Bytes{1});
+  const Graph graph = std::move(b).build().value();
+  const Plan plan = *plan_from_steps(graph, {OpId{0}, OpId{0}});
+  EXPECT_THAT(kinds(graph, plan), ElementsAre(ViolationKind::kCostOverflow));
+  EXPECT_FALSE(simulate(graph, plan));
+}
+
 struct Case {
   Graph graph;
   Loose loose;

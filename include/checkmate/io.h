@@ -28,9 +28,12 @@ Result<Graph> parse_graph(std::string text, const std::string& source = "graph")
 
 /// Our format. parse_graph() of it gives an equal graph.
 std::string graph_to_json(const Graph& graph);
+/// Node-link JSON of the training flavour, for plain graphs; an error for one with features that it cannot
+/// hold. Kinds, tensor names and the cost unit are lost, and every phase but forward becomes backward.
+Result<std::string> graph_to_node_link(const Graph& graph);
 /// For Graphviz: ops as boxes coloured by phase, an edge for each tensor and user.
 std::string graph_to_dot(const Graph& graph);
-/// The fingerprint that ties a plan to its graph: of graph_to_json().
+/// The fingerprint that ties a plan to its graph: of graph_to_json() without the graph's name.
 std::string graph_sha256(const Graph& graph);
 
 /// A plan and what is known of it. The claims are the writer's: simulate() and validate() check them.

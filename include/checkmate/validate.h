@@ -22,6 +22,7 @@ enum class ViolationKind : std::uint8_t {
   kFreedWhileAbsent,      ///< a free names a tensor that is not in memory
   kOutputNotKept,         ///< an output is freed after its last run
   kOverBudget,            ///< a step needs more memory than the budget
+  kCostOverflow,          ///< up to this step the plan costs 2^63 or more
 };
 
 /// What is wrong, and where: those of step, op and tensor that apply.

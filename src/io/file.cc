@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <random>
 #include <system_error>
 
 #include "checkmate/io.h"
@@ -49,11 +50,16 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
-/// What a file made by open() would get: mkstemp() makes private ones.
-mode_t default_mode() {
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  return 0666 & ~mask;
+/// A new file beside `path`, and its name. The short random name fits where the file's own does.
+std::pair<int, std::filesystem::path> create_beside(const std::filesystem::path& path) {
+  constexpr int kTries = 100;
+  std::random_device random;
+  for (int i = 0; i < kTries; ++i) {
+    const std::filesystem::path name = path.parent_path() / fmt::format(".checkmate-{:08x}", random());
+    const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0 || errno != EEXIST) return {fd, name};
+  }
+  return {-1, {}};
 }
 
 }  // namespace
@@ -99,12 +105,16 @@ Result<void> write_file(const std::filesystem::path& path, std::string_view text
       return io_error(path, "write it", errno);
     return {};
   }
-  std::string temporary = path.string() + ".XXXXXX";
-  Descriptor file(::mkstemp(temporary.data()));
+  // What a link points to is replaced, not the link; a file that was there keeps its mode.
+  const bool existed = std::filesystem::exists(status);
+  const std::filesystem::path target = existed ? std::filesystem::canonical(path, ignored) : path;
+  const auto [fd, temporary] = create_beside(target);
+  Descriptor file(fd);
   if (file.get() < 0) return io_error(path, "create it", errno);
-  const bool written = write_all(file.get(), text) && ::fchmod(file.get(), default_mode()) == 0 &&
+  const auto mode = static_cast<mode_t>(status.permissions());
+  const bool written = write_all(file.get(), text) && (!existed || ::fchmod(file.get(), mode) == 0) &&
                        ::fsync(file.get()) == 0 && file.close() &&
-                       ::rename(temporary.c_str(), path.c_str()) == 0;
+                       ::rename(temporary.c_str(), target.c_str()) == 0;
   if (written) return {};
   const int code = errno;
   ::unlink(temporary.c_str());

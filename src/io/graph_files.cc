@@ -19,7 +19,7 @@ Result<Graph> load_graph(std::string_view argument) {
 Result<Graph> read_graph(const std::filesystem::path& path) {
   Result<std::string> text = read_file(path);
   if (!text) return text.error();
-  return parse_graph(std::move(*text), path.string());
+  return parse_graph(std::move(*text), printable(path.string(), 4096));
 }
 
 Result<Graph> parse_graph(std::string text, const std::string& source) {

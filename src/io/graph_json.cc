@@ -185,19 +185,9 @@ void write_op(JsonWriter& json, const Graph& graph, OpId op) {
   json.end_object();
 }
 
-}  // namespace
-
-Result<Graph> read_checkmate_graph(JsonReader& json, const std::string& source) {
-  return GraphReader(json).read(source);
-}
-
-std::string graph_to_json(const Graph& graph) {
+std::string to_json(const Graph& graph, std::string_view name) {
   JsonWriter json;
-  json.begin_object()
-      .member("format", "checkmate.graph")
-      .member("version", 1)
-      .line()
-      .member("name", graph.name());
+  json.begin_object().member("format", "checkmate.graph").member("version", 1).line().member("name", name);
   json.member("cost_unit", graph.cost_unit()).member("fixed_bytes", graph.reserved_bytes().count());
   json.line().key("tensors").begin_array();
   for (const TensorId tensor : graph.tensors()) {
@@ -215,6 +205,14 @@ std::string graph_to_json(const Graph& graph) {
   return json.take() + "\n";
 }
 
-std::string graph_sha256(const Graph& graph) { return sha256(graph_to_json(graph)); }
+}  // namespace
+
+Result<Graph> read_checkmate_graph(JsonReader& json, const std::string& source) {
+  return GraphReader(json).read(source);
+}
+
+std::string graph_to_json(const Graph& graph) { return to_json(graph, graph.name()); }
+
+std::string graph_sha256(const Graph& graph) { return sha256(to_json(graph, "")); }
 
 }  // namespace checkmate

@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <queue>
-#include <unordered_map>
+#include <utility>
 
+#include "checkmate/io.h"
 #include "io/formats.h"
+#include "io/json_writer.h"
 #include "text.h"
 
 // Node-link JSON as networkx writes it, in two flavours that differ in names and in how a node is referred
@@ -22,7 +25,7 @@ namespace {
 using Field = JsonReader::Field;
 
 constexpr std::array<Field, 3> kDocumentFields = {{{"graph"}, {"nodes", true}, {"links", true}}};
-constexpr std::array<Field, 2> kGraphFields = {{{"name"}, {"order"}}};
+constexpr std::array<Field, 3> kGraphFields = {{{"name"}, {"order"}, {"fixed_bytes"}}};
 enum NodeField { kId, kName, kBackward, kCostCpu, kDuration, kCostRam, kOutCost };
 constexpr std::array<Field, 7> kNodeFields = {
     {{"id"}, {"name"}, {"backward"}, {"cost_cpu"}, {"duration"}, {"cost_ram"}, {"out_cost"}}};
@@ -64,6 +67,7 @@ class NodeLinkReader {
   void read_attributes() {
     json_.object(kGraphFields, JsonReader::Others::kSkip, [&](std::size_t field) {
       if (field == 0) name_ = read_label();
+      if (field == 2) fixed_ = Bytes{json_.integer()};
       if (field == 1) {
         order_.emplace();
         json_.array([&](std::size_t) { order_->push_back(json_.integer()); });
@@ -91,10 +95,12 @@ class NodeLinkReader {
           break;
         case kCostCpu:
         case kDuration:
+          if (node.cost) json_.fail("the node has two costs: cost_cpu and duration");
           node.cost = Cost{json_.whole_number()};
           break;
         case kCostRam:
         case kOutCost:
+          if (node.bytes) json_.fail("the node has two sizes: cost_ram and out_cost");
           node.bytes = Bytes{json_.whole_number()};
           break;
         default:
@@ -103,8 +109,7 @@ class NodeLinkReader {
     });
     if (!node.cost) json_.fail("the node has no cost: neither cost_cpu nor duration");
     if (!node.bytes) json_.fail("the node has no size: neither cost_ram nor out_cost");
-    const std::int64_t id = node.id.value_or(static_cast<std::int64_t>(place));
-    if (!place_of_.emplace(id, place).second) json_.fail(fmt::format("two nodes have the id {}", id));
+    places_.emplace_back(node.id.value_or(static_cast<std::int64_t>(place)), place);
     nodes_.push_back(std::move(node));
   }
 
@@ -117,16 +122,26 @@ class NodeLinkReader {
     links_.push_back(link);
   }
 
+  /// Sorted and searched: a file chooses its ids, and could choose ones that a hash table dislikes.
+  std::optional<std::size_t> place_of(std::int64_t id) const {
+    const auto found = std::lower_bound(places_.begin(), places_.end(), std::pair(id, std::size_t{0}));
+    return found != places_.end() && found->first == id ? std::optional(found->second) : std::nullopt;
+  }
+
   Result<Graph> build() {
+    std::sort(places_.begin(), places_.end());
+    const auto twice = std::adjacent_find(places_.begin(), places_.end(),
+                                          [](const auto& a, const auto& b) { return a.first == b.first; });
+    if (twice != places_.end()) return wrong(fmt::format("two nodes have the id {}", twice->first));
     std::vector<std::vector<std::size_t>> inputs(nodes_.size());
     for (std::size_t i = 0; i < links_.size(); ++i) {
-      const auto from = place_of_.find(*links_[i].from);
-      const auto to = place_of_.find(*links_[i].to);
-      if (from == place_of_.end() || to == place_of_.end()) {
-        return wrong(fmt::format("$.links[{}] names the unknown node {}", i,
-                                 from == place_of_.end() ? *links_[i].from : *links_[i].to));
+      const std::optional<std::size_t> from = place_of(*links_[i].from);
+      const std::optional<std::size_t> to = place_of(*links_[i].to);
+      if (!from || !to) {
+        return wrong(
+            fmt::format("$.links[{}] names the unknown node {}", i, from ? *links_[i].to : *links_[i].from));
       }
-      inputs[to->second].push_back(from->second);
+      inputs[*to].push_back(*from);
     }
     Result<std::vector<std::size_t>> order = order_ ? given_order() : first_topological_order(inputs);
     if (!order) return order.error();
@@ -135,6 +150,7 @@ class NodeLinkReader {
     for (std::size_t k = 0; k < order->size(); ++k)
       tensor_of[(*order)[k]] = TensorId{static_cast<std::uint32_t>(k)};
     GraphBuilder builder(name_, "unit");
+    builder.set_reserved_bytes(fixed_);
     for (const std::size_t place : *order) {
       const Node& node = nodes_[place];
       OpSpec spec{.name = node.name, .cost = *node.cost, .inputs = {}, .outputs = {}};
@@ -153,11 +169,11 @@ class NodeLinkReader {
     std::vector<std::size_t> order;
     std::vector<bool> listed(nodes_.size());
     for (const std::int64_t id : *order_) {
-      const auto place = place_of_.find(id);
-      if (place == place_of_.end()) return wrong(fmt::format("$.graph.order names the unknown node {}", id));
-      if (listed[place->second]) return wrong(fmt::format("$.graph.order names node {} twice", id));
-      listed[place->second] = true;
-      order.push_back(place->second);
+      const std::optional<std::size_t> place = place_of(id);
+      if (!place) return wrong(fmt::format("$.graph.order names the unknown node {}", id));
+      if (listed[*place]) return wrong(fmt::format("$.graph.order names node {} twice", id));
+      listed[*place] = true;
+      order.push_back(*place);
     }
     return order;
   }
@@ -194,13 +210,49 @@ class NodeLinkReader {
   std::optional<std::vector<std::int64_t>> order_;
   std::vector<Node> nodes_;
   std::vector<Link> links_;
-  std::unordered_map<std::int64_t, std::size_t> place_of_;
+  std::vector<std::pair<std::int64_t, std::size_t>> places_;  // by id
+  Bytes fixed_;
 };
 
 }  // namespace
 
 Result<Graph> read_node_link_graph(JsonReader& json, const std::string& source) {
   return NodeLinkReader(json).read(source);
+}
+
+Result<std::string> graph_to_node_link(const Graph& graph) {
+  const auto cannot = [](std::string_view what) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("a node-link graph cannot hold {}; write json instead", what)};
+  };
+  for (const TensorId tensor : graph.tensors()) {
+    if (graph.resident(tensor) || graph.output(tensor)) return cannot("resident or output tensors");
+  }
+  JsonWriter json;
+  json.begin_object().member("directed", true).member("multigraph", false).key("graph").begin_object();
+  json.member("name", graph.name()).member("fixed_bytes", graph.reserved_bytes().count()).end_object();
+  json.line().key("nodes").begin_array();
+  for (const OpId op : graph.ops()) {
+    if (graph.outputs(op).size() != 1) return cannot("ops with several outputs");
+    if (graph.workspace(op) > Bytes{0} || !graph.recomputable(op))
+      return cannot("workspace or ops that run once");
+    json.line().begin_object().member("id", op.value).member("name", graph.name(op));
+    json.member("cost_cpu", graph.cost(op).count())
+        .member("cost_ram", graph.bytes(graph.outputs(op)[0]).count());
+    json.member("backward", graph.phase(op) != Phase::kForward).end_object();
+  }
+  json.line().end_array().line().key("links").begin_array();
+  for (const OpId op : graph.ops()) {
+    for (const TensorId input : graph.inputs(op)) {
+      json.line()
+          .begin_object()
+          .member("source", graph.producer(input)->value)
+          .member("target", op.value)
+          .end_object();
+    }
+  }
+  json.line().end_array().line().end_object();
+  return json.take() + "\n";
 }
 
 }  // namespace checkmate

@@ -168,7 +168,7 @@ Result<PlanRecord> parse_plan(std::string text, const Graph& graph, const std::s
 Result<PlanRecord> read_plan(const std::filesystem::path& path, const Graph& graph) {
   Result<std::string> text = read_file(path);
   if (!text) return text.error();
-  return parse_plan(std::move(*text), graph, path.string());
+  return parse_plan(std::move(*text), graph, printable(path.string(), 4096));
 }
 
 std::string plan_to_json(const PlanRecord& record) {

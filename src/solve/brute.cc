@@ -133,8 +133,9 @@ class Oracle {
       const std::int64_t memory = live_bytes(live) + graph_.workspace(OpId{op}).count();
       if (memory > budget_) continue;
       const State next{state.ran | std::uint32_t{1} << op, live, stages_ && !first ? op + 1 : 0};
-      const std::int64_t next_value =
-          goal_ == Goal::kLeastPeak ? std::max(value, memory) : value + graph_.cost(OpId{op}).count();
+      const std::int64_t cost = graph_.cost(OpId{op}).count();
+      if (cost > INT64_MAX - value) continue;  // no plan may cost so much
+      const std::int64_t next_value = goal_ == Goal::kLeastPeak ? std::max(value, memory) : value + cost;
       reach(next, state.key(), next_value, op);
     }
     for (std::uint32_t rest = state.live; rest != 0; rest &= rest - 1) {
@@ -182,11 +183,15 @@ Outcome brute(const Search& search, bool stages) {
   }
   if (!oracle.complete())
     return {.detail = "stopped before the end: the time is up, or there are too many states"};
+  // That none fits is proven here; how much would be needed is one more search, which may take too long.
   const std::optional<std::int64_t> least = oracle.search(Goal::kLeastPeak, INT64_MAX);
-  const std::optional<Bytes> least_peak = least ? std::optional(Bytes{*least}) : std::nullopt;
+  const Bytes needed{least.value_or(search.options.budget.count() + 1)};
   // Another class of plans may still hold the budget, so only the search over all plans proves anything.
-  if (stages) return {.least_peak = least_peak, .detail = "no plan of the paper's class fits the budget"};
-  return {.least_peak = least_peak, .min_feasible = least_peak, .detail = "proven by exhaustive search"};
+  if (stages) {
+    return {.least_peak = least ? std::optional(needed) : std::nullopt,
+            .detail = "no plan of the paper's class fits the budget"};
+  }
+  return {.least_peak = needed, .min_feasible = needed, .detail = "proven by exhaustive search"};
 }
 
 }  // namespace

@@ -11,14 +11,21 @@ namespace checkmate {
 
 bool Candidates::offer(std::optional<std::vector<OpId>> steps) {
   if (!steps) return false;
+  std::int64_t cost = 0;
+  for (const OpId op : *steps) {
+    if (__builtin_add_overflow(cost, search_.graph.cost(op).count(), &cost))
+      return false;  // nobody would run it
+  }
   const Result<Plan> plan = plan_from_steps(search_.graph, *steps);
   const Result<Simulation> simulation = plan ? simulate(search_.graph, *plan) : plan.error();
   if (!simulation) throw std::logic_error("an expansion must run: " + simulation.error().message);
   best_.least_peak = std::min(simulation->peak, best_.least_peak.value_or(simulation->peak));
   if (simulation->peak > search_.options.budget) return false;
   if (!best_.steps || simulation->cost < best_cost_) {
+    if (!best_.steps) best_.first_plan_seconds = search_.seconds();
     best_.steps = std::move(steps);
     best_cost_ = simulation->cost;
+    search_.tell(best_cost_);
   }
   return true;
 }
@@ -36,7 +43,8 @@ Outcome Candidates::outcome() && {
   if (best_.least_peak) {
     best_.detail = fmt::format("the least peak that this method reaches is {}", to_string(*best_.least_peak));
   } else {
-    best_.detail = "stopped before the first plan: the time is up, or the plan passes 2^26 steps";
+    best_.detail =
+        "stopped before the first plan: the time is up, or the plan is too long or too dear to be one";
   }
   return std::move(best_);
 }

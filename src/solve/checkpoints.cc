@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "solve/candidates.h"
 #include "solve/expand.h"
@@ -18,9 +17,8 @@ namespace {
 class Checkpoints : public Retention {
  public:
   Checkpoints(const Graph& graph, const std::vector<OpId>& chosen)
-      : forward_size_(forward_size(graph)),
-        end_(static_cast<Stage>(graph.op_count())),
-        last_cut_(chosen.empty() ? 0 : chosen.back().value),
+      : end_(static_cast<Stage>(graph.op_count())),
+        last_segment_(chosen.empty() ? 0 : chosen.back().value + 1),
         forward_until_(last_forward_uses(graph)) {
     for (const OpId op : chosen) forward_until_[op.index()] = end_;
   }
@@ -29,19 +27,19 @@ class Checkpoints : public Retention {
   /// stays, for the way back begins there. On the way back, what has been recomputed stays for as long as it
   /// is used.
   Stage keep_until(OpId op, TensorId /*output*/, Stage stage) override {
-    return stage < forward_size_ && op.value <= last_cut_ ? forward_until_[op.index()] : end_;
+    return stage < forward_until_.size() && op.value < last_segment_ ? forward_until_[op.index()] : end_;
   }
 
  private:
-  Stage forward_size_;
   Stage end_;
-  Stage last_cut_;
+  Stage last_segment_;                // where it begins
   std::vector<Stage> forward_until_;  // per forward op
 };
 
 std::vector<OpId> every_forward_op(const Graph& graph) {
   std::vector<OpId> ops;
-  for (std::uint32_t op = 0; op < forward_size(graph); ++op) {
+  const std::uint32_t size = forward_size(graph);
+  for (std::uint32_t op = 0; op < size; ++op) {
     if (graph.phase(OpId{op}) == Phase::kForward) ops.push_back(OpId{op});
   }
   return ops;
@@ -50,29 +48,39 @@ std::vector<OpId> every_forward_op(const Graph& graph) {
 std::vector<OpId> one_in_sqrt(const std::vector<OpId>& eligible) {
   const auto length = static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(eligible.size()))));
   std::vector<OpId> chosen;
-  for (std::size_t i = length; i <= eligible.size() && length > 0; i += length)
+  // Not the last one: nothing comes after it that could be recomputed from it.
+  for (std::size_t i = length; i < eligible.size() && length > 0; i += length)
     chosen.push_back(eligible[i - 1]);
   return chosen;
 }
 
-Bytes output_bytes(const Graph& graph, OpId op) {
+std::int64_t output_bytes(const Graph& graph, OpId op) {
   Bytes bytes;
   for (const TensorId tensor : graph.outputs(op)) bytes += graph.bytes(tensor);
-  return bytes;
+  return bytes.count();
 }
 
-/// A checkpoint at the first eligible op after more than `segment` bytes.
-std::vector<OpId> one_in_bytes(const Graph& graph, const std::vector<OpId>& eligible, Bytes segment) {
+/// A checkpoint at each eligible op, but the last, that more than `segment` bytes have led up to; and the
+/// largest number of bytes that were not enough: the next smaller segment that makes a difference lies just
+/// below it.
+struct Cut {
   std::vector<OpId> chosen;
-  Bytes since;
+  std::int64_t next_segment = -1;
+};
+Cut cut_by_bytes(const Graph& graph, const std::vector<OpId>& eligible, std::int64_t segment) {
+  Cut cut;
+  std::int64_t since = 0;
   std::uint32_t op = 0;
-  for (const OpId candidate : eligible) {
-    for (; op <= candidate.value; ++op) since += output_bytes(graph, OpId{op});
-    if (since <= segment) continue;
-    chosen.push_back(candidate);
-    since = Bytes{0};
+  for (std::size_t i = 0; i + 1 < eligible.size(); ++i) {
+    for (; op <= eligible[i].value; ++op) since += output_bytes(graph, OpId{op});
+    if (since <= segment) {
+      cut.next_segment = std::max(cut.next_segment, since - 1);
+      continue;
+    }
+    cut.chosen.push_back(eligible[i]);
+    since = 0;
   }
-  return chosen;
+  return cut;
 }
 
 Outcome sqrt_segments(const Search& search, const std::vector<OpId>& eligible) {
@@ -82,22 +90,17 @@ Outcome sqrt_segments(const Search& search, const std::vector<OpId>& eligible) {
   return std::move(candidates).outcome();
 }
 
-/// Tries segment sizes from the whole forward part down to nothing, by steps of an eighth: cost and peak are
-/// not monotone in it.
+/// Tries every segment size that makes a difference, from the whole forward part down: cost and peak are not
+/// monotone in it. After kMostTried of them, in a large graph, sizes fall by an eighth instead.
 Outcome greedy_segments(const Search& search, const std::vector<OpId>& eligible) {
-  std::int64_t segment = 0;
-  for (std::uint32_t op = 0; op < forward_size(search.graph); ++op)
-    segment += output_bytes(search.graph, OpId{op}).count();
+  constexpr std::size_t kMostTried = 2000;
   Candidates candidates(search);
-  std::set<std::vector<OpId>> tried;
-  for (; !search.stopped(); segment -= segment / 8 + 1) {
-    const std::vector<OpId> chosen =
-        one_in_bytes(search.graph, eligible, Bytes{std::max<std::int64_t>(segment, 0)});
-    if (tried.insert(chosen).second) {
-      Checkpoints checkpoints(search.graph, chosen);
-      candidates.offer(expand(search, checkpoints));
-    }
-    if (segment <= 0 || chosen.size() == eligible.size()) break;
+  std::int64_t segment = INT64_MAX;
+  for (std::size_t tried = 0; segment >= 0 && !search.stopped(); ++tried) {
+    const Cut cut = cut_by_bytes(search.graph, eligible, segment);
+    Checkpoints checkpoints(search.graph, cut.chosen);
+    candidates.offer(expand(search, checkpoints));
+    segment = tried < kMostTried ? cut.next_segment : std::min(cut.next_segment, segment - segment / 8 - 1);
   }
   return std::move(candidates).outcome();
 }

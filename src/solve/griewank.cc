@@ -88,14 +88,20 @@ class Revolve : public Retention {
   std::vector<Stage> forward_until_;
 };
 
-/// More slots cost less and hold more: the most that fit are found by bisection, the fewest are always tried.
+/// More slots cost less and, mostly, hold more. Every number is tried on short chains; on long ones the most
+/// that fit are found by bisection, after the fewest.
 Outcome most_slots(const Search& search, const std::vector<OpId>& cuts) {
+  constexpr std::uint32_t kShort = 256;
   const BlockChain blocks(search.graph, cuts);
   Candidates candidates(search);
   const auto fits = [&](std::uint32_t slots) {
     Revolve retention(search.graph, blocks, cuts, slots);
     return candidates.offer(expand(search, retention));
   };
+  if (blocks.length() <= kShort) {
+    for (std::uint32_t slots = 1; slots <= blocks.length() && !search.stopped(); ++slots) fits(slots);
+    return std::move(candidates).outcome();
+  }
   std::uint32_t low = 1;
   std::uint32_t high = blocks.length();
   fits(low);
@@ -116,7 +122,8 @@ Outcome solve_griewank(const Search& search) {
   if (!forward_is_chain(search.graph))
     return {.detail = "the forward part is not a chain; ap-griewank takes any graph"};
   std::vector<OpId> cuts;
-  for (std::uint32_t op = 0; op + 1 < forward_size(search.graph); ++op) cuts.push_back(OpId{op});
+  const std::uint32_t size = forward_size(search.graph);
+  for (std::uint32_t op = 0; op + 1 < size; ++op) cuts.push_back(OpId{op});
   return most_slots(search, cuts);
 }
 

@@ -33,11 +33,15 @@ Outcome explain(const LinearSolution& solution) {
   }
 }
 
-/// The caller's plan or the cheapest baseline's. Both are of the paper's class, or the columns would not
-/// hold.
+/// The caller's plan or the cheapest baseline's; where no baseline fits, rounding's. Both are of the paper's
+/// class, or the columns would not hold.
 Outcome best_start(const Search& search) {
   Outcome baseline = cheapest(search, baselines());
-  if (baseline.steps) baseline.steps = fill(search, std::move(*baseline.steps));
+  if (baseline.steps) {
+    baseline.steps = fill(search, std::move(*baseline.steps));
+  } else if (!search.stopped()) {
+    baseline = solve_lp_round(search);
+  }
   const std::vector<OpId>& given = search.options.start;
   if (given.empty() || !fits(search, given)) return baseline;
   const auto cost = [&](const std::vector<OpId>& steps) {
@@ -73,7 +77,7 @@ Outcome solve_milp(const Search& search) {
   };
   const LinearSolution solution = solver.solve(options);
 
-  Outcome outcome{.steps = start.steps};
+  Outcome outcome{.steps = start.steps, .first_plan_seconds = start.first_plan_seconds};
   if (!solution.values.empty()) {
     std::vector<OpId> steps = model.steps_of(solution.values);
     if (fits(search, steps)) outcome.steps = std::move(steps);

@@ -19,8 +19,6 @@ constexpr std::array<Solver, 16> kSolvers = {{
     {{.name = "auto", .summary = "the cheapest of all other methods that fit", .free_order = true},
      solve_auto},
     {{.name = "keep-all", .summary = "every op once, nothing recomputed"}, solve_keep_all},
-    {{.name = "last-node", .summary = "keeps only the latest value, recomputes all else each time"},
-     solve_last_node},
     {{.name = "chen-sqrt", .summary = "Chen et al.: sqrt(n) segments of a chain", .needs_chain = true},
      solve_chen_sqrt},
     {{.name = "chen-greedy", .summary = "Chen et al.: segments of a chain by bytes", .needs_chain = true},
@@ -34,6 +32,8 @@ constexpr std::array<Solver, 16> kSolvers = {{
     {{.name = "griewank", .summary = "Griewank and Walther's revolve on a chain", .needs_chain = true},
      solve_griewank},
     {{.name = "ap-griewank", .summary = "revolve on the chain of articulation points"}, solve_ap_griewank},
+    {{.name = "last-node", .summary = "keeps only the latest value, recomputes all else each time"},
+     solve_last_node},
     {{.name = "lp-bound", .summary = "the paper's relaxation, as a bound", .plans = false}, solve_lp_bound},
     {{.name = "lp-round", .summary = "the paper's two-phase rounding of the relaxation, slack searched"},
      solve_lp_round},
@@ -149,7 +149,7 @@ Result<SolveResult> solve(const Graph& graph, const SolveOptions& options, std::
     return result;
   }
   Outcome outcome = (*solver)->run(search);
-  result.first_plan_seconds = search.seconds();
+  result.first_plan_seconds = outcome.first_plan_seconds.value_or(search.seconds());
   result.detail = std::move(outcome.detail);
   if (!outcome.method.empty()) result.method = outcome.method;
   if (outcome.lower_bound) result.lower_bound = std::max(result.lower_bound, *outcome.lower_bound);

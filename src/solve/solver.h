@@ -25,6 +25,10 @@ class Search {
   bool stopped() const { return stop_.stop_requested() || seconds_left() <= 0; }
   double seconds_left() const { return options.time_limit.count() - seconds(); }
   const std::stop_token& stop_token() const { return stop_; }
+  /// Tells the caller of a plan within the budget.
+  void tell(Cost cost) const {
+    if (options.on_progress) options.on_progress({seconds(), cost, std::nullopt, options.method});
+  }
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
  private:
@@ -38,6 +42,7 @@ struct Outcome {
   std::optional<Cost> stage_lower_bound = {};   ///< for the paper's class of plans
   std::optional<Bytes> least_peak = {};         ///< of the plans that were tried, where none fits
   std::optional<Bytes> min_feasible = {};       ///< set: proven infeasible below this
+  std::optional<double> first_plan_seconds = {};
   std::string detail = {};
   std::string_view method = {};  ///< where a method asked others: who found the plan
 };

@@ -19,6 +19,7 @@ struct Flags {
 Result<std::string> converted(const Flags& flags, const Graph& graph) {
   if (flags.format == "json") return graph_to_json(graph);
   if (flags.format == "dot") return graph_to_dot(graph);
+  if (flags.format == "node-link") return graph_to_node_link(graph);
   if (flags.budget.empty())
     return Error{ErrorCode::kInvalidArgument, "the program needs a --budget, for example 60%"};
   const Result<Bytes> budget = parse_budget(graph, flags.budget);
@@ -42,8 +43,9 @@ void add_convert(Parser& parser) {
   Verb verb = parser.add("convert", "Writes a graph in another format", [flags] { return run(*flags); });
   verb.example("checkmate convert graph.json --to dot -o graph.dot");
   flags->graph.add_to(verb);
-  verb.choice("--to", flags->format, {"json", "dot", "mps", "lp"},
-              "json (ours), dot (Graphviz), or the paper's program at a budget: mps, lp");
+  verb.choice(
+      "--to", flags->format, {"json", "node-link", "dot", "mps", "lp"},
+      "json (ours), node-link (networkx), dot (Graphviz), or the paper's program at a budget: mps, lp");
   verb.option("-b,--budget", flags->budget, "for mps and lp");
   verb.choice("--stages", flags->stages, {"frontier", "free"}, "for mps and lp");
   verb.option("-o,--output", flags->output, "the file; - for the standard output");

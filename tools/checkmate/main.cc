@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <new>
+#include <system_error>
 
 #include "verbs.h"
 
@@ -31,6 +32,8 @@ int main(int argc, char** argv) {
     return checkmate::tool::run(argc, argv);
   } catch (const std::bad_alloc&) {
     return checkmate::tool::report({ErrorCode::kTooLarge, "not enough memory for this graph"});
+  } catch (const std::system_error& failure) {  // fmt::print, where the output cannot be written
+    return checkmate::tool::report({ErrorCode::kIo, failure.what()});
   } catch (const std::exception& bug) {
     return checkmate::tool::report(
         {ErrorCode::kInvalidArgument,

@@ -12,11 +12,11 @@
 namespace checkmate::tool {
 namespace {
 
-/// The library's message as one line.
+/// The library's message as one line, with what the user typed made fit to be shown.
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   while (text.ends_with(' ')) text.pop_back();
-  return text;
+  return printable(text, 1000);
 }
 
 int wrong_usage(std::string message) { return report({ErrorCode::kInvalidArgument, std::move(message)}); }
@@ -44,7 +44,7 @@ Verb& Verb::option(const std::string& names, int& value, const std::string& help
   return *this;
 }
 
-Verb& Verb::option(const std::string& names, std::uint64_t& value, const std::string& help) {
+Verb& Verb::option(const std::string& names, std::int64_t& value, const std::string& help) {
   app_.add_option(names, value, help)->capture_default_str();
   return *this;
 }
@@ -68,6 +68,7 @@ Verb& Verb::example(const std::string& command) {
 Parser::Parser(const std::string& description, const std::string& version)
     : app_(std::make_unique<CLI::App>(description, "checkmate")) {
   app_->set_version_flag("--version", version);
+  app_->require_subcommand(0, 1);
 }
 
 Parser::~Parser() = default;

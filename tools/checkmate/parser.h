@@ -24,7 +24,7 @@ class Verb {
                Need need = Need::kOptional);
   Verb& option(const std::string& names, double& value, const std::string& help);
   Verb& option(const std::string& names, int& value, const std::string& help);
-  Verb& option(const std::string& names, std::uint64_t& value, const std::string& help);
+  Verb& option(const std::string& names, std::int64_t& value, const std::string& help);
   /// One of the choices.
   Verb& choice(const std::string& names, std::string& value, const std::vector<std::string>& choices,
                const std::string& help);

@@ -63,7 +63,7 @@ int run(const Flags& flags) {
   const Result<PlanRecord> record = read_plan(flags.plan, *graph);
   if (!record) return report(record.error());
   const Result<Simulation> simulation = simulate(*graph, record->plan);
-  if (!simulation) return report(simulation.error().at(flags.plan));
+  if (!simulation) return report(simulation.error().at(printable(flags.plan, 4096)));
   if (flags.json) {
     print_json(*graph, *simulation);
   } else {

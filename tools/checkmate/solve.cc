@@ -20,15 +20,32 @@ struct Flags {
   bool json = false;
 };
 
+/// One line on the terminal, written over again and again.
+void print_progress(const Graph& graph, const Progress& progress) {
+  std::string line = fmt::format("\r\x1b[K{:.1f} s", progress.seconds);
+  if (progress.cost) line += "  best " + times(overhead(graph, *progress.cost));
+  if (progress.bound) line += "  bound " + times(overhead(graph, *progress.bound));
+  if (progress.cost && progress.bound) {
+    line += "  gap " + percent(relative_gap(*progress.cost, std::min(*progress.cost, *progress.bound)));
+  }
+  fmt::print(stderr, "{}", line);
+}
+
 void print_answer(const Graph& graph, const SolveOptions& options, const SolveResult& result) {
   print_fact("status", to_string(result.status));
   print_fact("method", result.method);
+  print_fact("order", to_string(options.order));
   print_fact("budget", to_string(options.budget));
   if (result.plan) {
     print_fact("peak", to_string(result.peak));
     print_fact("cost", fmt::format("{} {}", grouped(result.cost.count()), printable(graph.cost_unit())));
     print_fact("overhead", times(overhead(graph, result.cost)));
+    print_fact("lower bound", times(overhead(graph, result.lower_bound)));
     print_fact("gap", percent(relative_gap(result.cost, result.lower_bound)) + " at most");
+    if (result.stage_lower_bound) {
+      print_fact("stage gap", percent(relative_gap(result.cost, *result.stage_lower_bound)) +
+                                  " at most, to plans of the paper's class");
+    }
     print_fact("steps",
                fmt::format("{} for {}", grouped(static_cast<std::int64_t>(result.plan->steps.size())),
                            counted(graph.op_count(), "op")));
@@ -58,6 +75,10 @@ std::string method_list() {
 }
 
 int run(const Flags& flags) {
+  if (flags.json && flags.plan == "-") {
+    return report({ErrorCode::kInvalidArgument,
+                   "--json and --plan - both want the standard output; give the plan a file"});
+  }
   const Result<Graph> graph = flags.graph.load();
   if (!graph) return report(graph.error());
   Result<SolveOptions> options = flags.search.options();
@@ -66,8 +87,12 @@ int run(const Flags& flags) {
   if (!budget) return report(budget.error());
   options->budget = *budget;
   options->method = flags.method;
+  if (progress_wanted()) {
+    options->on_progress = [&](const Progress& progress) { print_progress(*graph, progress); };
+  }
   const Interrupt interrupt;
   const Result<SolveResult> result = solve(*graph, *options, interrupt.token());
+  if (progress_wanted()) fmt::print(stderr, "\r\x1b[K");
   if (!result) return report(result.error());
   if (result->plan && !flags.plan.empty()) {
     const Result<void> written = write_output(flags.plan, plan_to_json(record_of(*graph, *options, *result)));

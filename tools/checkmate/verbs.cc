@@ -43,6 +43,7 @@ Result<SolveOptions> SearchFlags::options() const {
   if (!parsed) return wrong(fmt::format("--order is fixed or free, got {}", in_quotes(order)));
   if (stages != "frontier" && stages != "free")
     return wrong(fmt::format("--stages is frontier or free, got {}", in_quotes(stages)));
+  if (seed < 0) return wrong(fmt::format("--seed is 0 or more, got {}", seed));
   SolveOptions options;
   options.order = *parsed;
   options.free_stages = stages == "free";
@@ -50,7 +51,7 @@ Result<SolveOptions> SearchFlags::options() const {
   options.gap = gap;
   options.threads = threads;
   options.samples = samples;
-  options.seed = seed;
+  options.seed = static_cast<std::uint64_t>(seed);
   return options;
 }
 

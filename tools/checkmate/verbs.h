@@ -48,7 +48,7 @@ struct SearchFlags {
   double gap = 0;
   int threads = 1;
   int samples = 32;
-  std::uint64_t seed = 1;
+  std::int64_t seed = 1;
 
   void add_to(Verb& verb);
   /// Everything but the budget and the method.

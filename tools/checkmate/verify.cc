@@ -64,8 +64,8 @@ int run(const Flags& flags) {
     fmt::print("valid: {}, {}\n", counted(record->plan.steps.size(), "step"), within);
   } else {
     for (const std::string& complaint : found) fmt::print("{}\n", complaint);
-    return report(
-        {ErrorCode::kInvalidPlan, fmt::format("{}: {}", flags.plan, counted(found.size(), "violation"))});
+    return report({ErrorCode::kInvalidPlan,
+                   fmt::format("{}: {}", printable(flags.plan, 4096), counted(found.size(), "violation"))});
   }
   return found.empty() ? kDone : kBadInput;
 }
