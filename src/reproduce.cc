@@ -214,13 +214,13 @@ Result<Experiment> Reproduction::max_batches() {
     const std::string base(row.network.zoo.substr(0, row.network.zoo.find('?')));
     std::vector<std::string> cells = {std::string(row.network.name)};
     std::int64_t limit = INT64_MAX;
-    const std::array<std::pair<std::string_view, std::string_view>, 5> kMethods = {
+    const std::array<std::pair<std::string_view, std::string_view>, 5> methods = {
         {{"keep-all", row.keep_all},
          {"linear-sqrt", row.sqrt},
          {"linear-greedy", row.greedy},
          {"lp-round", ""},
          {"milp", ""}}};
-    for (const auto& [method, paper] : kMethods) {
+    for (const auto& [method, paper] : methods) {
       say(fmt::format("{}: {}", row.network.name, method));
       SolveOptions solve_options = this->solve_options();
       solve_options.method = method;

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,11 +19,11 @@ namespace {
 using ::testing::Contains;
 using testing::read_text;
 
-const std::filesystem::path kSource = CHECKMATE_SOURCE_DIR;
+std::filesystem::path source() { return CHECKMATE_SOURCE_DIR; }
 
 std::vector<std::filesystem::path> pages() {
-  std::vector<std::filesystem::path> pages = {kSource / "README.md", kSource / "CONTRIBUTING.md"};
-  for (const auto& entry : std::filesystem::directory_iterator(kSource / "docs")) {
+  std::vector<std::filesystem::path> pages = {source() / "README.md", source() / "CONTRIBUTING.md"};
+  for (const auto& entry : std::filesystem::directory_iterator(source() / "docs")) {
     if (entry.path().extension() == ".md") pages.push_back(entry.path());
   }
   return pages;
@@ -50,8 +51,9 @@ TEST(Docs, ShowCommandsThatRun) {
   std::size_t commands = 0;
   for (const auto& page : pages()) {
     for (const std::string& block : blocks(page, "sh")) {
-      const testing::Finished run = testing::run(
-          {"bash", "-ec", "cd '" + folder.path().string() + "'; PATH='" + bin + "':$PATH\n" + block});
+      const std::string script =
+          fmt::format("cd '{}'\nPATH='{}':$PATH\n{}", folder.path().string(), bin, block);
+      const testing::Finished run = testing::run({"bash", "-ec", script});
       EXPECT_EQ(run.exit_code, 0) << page << "\n" << block << run.err;
       ++commands;
     }
@@ -61,17 +63,17 @@ TEST(Docs, ShowCommandsThatRun) {
 
 TEST(Docs, ShowCodeThatIsCompiled) {
   std::vector<std::string> examples;
-  for (const auto& entry : std::filesystem::directory_iterator(kSource / "examples")) {
+  for (const auto& entry : std::filesystem::directory_iterator(source() / "examples")) {
     if (entry.path().extension() == ".cc") examples.push_back(read_text(entry.path()));
   }
   for (const auto& page : pages()) {
     for (const std::string& block : blocks(page, "cpp")) EXPECT_THAT(examples, Contains(block)) << page;
   }
-  EXPECT_FALSE(blocks(kSource / "README.md", "cpp").empty());
+  EXPECT_FALSE(blocks(source() / "README.md", "cpp").empty());
 }
 
 TEST(Docs, ShowFilesThatAreRead) {
-  const std::vector<std::string> files = blocks(kSource / "docs" / "file_formats.md", "json");
+  const std::vector<std::string> files = blocks(source() / "docs" / "file_formats.md", "json");
   ASSERT_EQ(files.size(), 3U);  // a graph, a plan of it, and times for it
   const Result<Graph> graph = parse_graph(files[0]);
   ASSERT_TRUE(graph) << graph.error().message;

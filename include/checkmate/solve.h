@@ -71,7 +71,7 @@ double relative_gap(Cost cost, Cost lower_bound);
 struct MethodInfo {
   std::string_view name;
   std::string_view summary;
-  bool exact = false;        ///< its plan is optimal, its `infeasible` proven, wherever it ends in time
+  bool exact = false;        ///< optimal, and `infeasible` proven, within its limits of size and time
   bool needs_chain = false;  ///< answers `unknown` unless the forward part is a chain
   bool free_order = false;   ///< can move first runs
   bool plans = true;         ///< false: it only looks for a bound

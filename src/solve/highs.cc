@@ -170,20 +170,29 @@ LinearSolution LinearSolver::solve(const LinearOptions& options) {
         kHighsCallbackMipLogging, kHighsCallbackMipImprovingSolution}) {
     Highs_startCallback(highs, type);
   }
-  const HighsInt ran = Highs_run(highs);
-
-  LinearSolution solution;
-  solution.seconds = watch.seconds();
-  const HighsInt status =
-      ran == kHighsStatusError ? kHighsModelStatusSolveError : Highs_getModelStatus(highs);
   using Status = LinearSolution::Status;
-  solution.status = status == kHighsModelStatusOptimal      ? Status::kOptimal
-                    : status == kHighsModelStatusInfeasible ? Status::kInfeasible
-                    : status == kHighsModelStatusTimeLimit || status == kHighsModelStatusInterrupt
-                        ? Status::kStopped
-                        : Status::kFailed;
+  const auto feasible = [&] {
+    return state_->whole("primal_solution_status") == kHighsSolutionStatusFeasible;
+  };
+  const auto run = [&] {
+    const HighsInt ran = Highs_run(highs);
+    const HighsInt status =
+        ran == kHighsStatusError ? kHighsModelStatusSolveError : Highs_getModelStatus(highs);
+    if (status == kHighsModelStatusOptimal && feasible()) return Status::kOptimal;
+    if (status == kHighsModelStatusInfeasible) return Status::kInfeasible;
+    const bool stopped = status == kHighsModelStatusTimeLimit || status == kHighsModelStatusInterrupt;
+    return stopped ? Status::kStopped : Status::kFailed;
+  };
+  LinearSolution solution;
+  solution.status = run();
+  if (solution.status == Status::kFailed && options.relax) {
+    // An old basis can lead it astray: once more, from nothing.
+    Highs_clearSolver(highs);
+    solution.status = run();
+  }
+  solution.seconds = watch.seconds();
   if (solution.status == Status::kFailed || solution.status == Status::kInfeasible) return solution;
-  if (state_->whole("primal_solution_status") == kHighsSolutionStatusFeasible) {
+  if (feasible()) {
     solution.values.resize(state_->integrality.size());
     Highs_getSolution(highs, solution.values.data(), nullptr, nullptr, nullptr);
     solution.objective = state_->number("objective_function_value");

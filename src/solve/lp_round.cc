@@ -54,7 +54,11 @@ class Rounding {
       std::fill(thresholds.begin(), thresholds.end(), threshold);
       offer();
     }
-    for (int sample = 0; sample < search_.options.samples && !search_.stopped(); ++sample) {
+    // Where nothing fits yet, some luck is worth more than another relaxation.
+    constexpr int kPatience = 16;
+    const int most = search_.options.samples * (candidates.best_cost() ? 1 : kPatience);
+    for (int sample = 0; sample < most && !search_.stopped(); ++sample) {
+      if (sample >= search_.options.samples && candidates.best_cost()) break;
       // One threshold a tensor, not one a stage: it stays or goes as a whole, and is kept with the chance
       // that S says.
       constexpr std::uint64_t kGrain = 1U << 20U;

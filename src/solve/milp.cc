@@ -20,6 +20,12 @@ bool fits(const Search& search, const std::vector<OpId>& steps) {
   return run && run->peak <= search.options.budget;
 }
 
+Cost cost_of(const Graph& graph, const std::vector<OpId>& steps) {
+  Cost sum;
+  for (const OpId op : steps) sum += graph.cost(op);
+  return sum;
+}
+
 Outcome explain(const LinearSolution& solution) {
   switch (solution.status) {
     case LinearSolution::Status::kInfeasible:
@@ -44,12 +50,8 @@ Outcome best_start(const Search& search) {
   }
   const std::vector<OpId>& given = search.options.start;
   if (given.empty() || !fits(search, given)) return baseline;
-  const auto cost = [&](const std::vector<OpId>& steps) {
-    Cost sum;
-    for (const OpId op : steps) sum += search.graph.cost(op);
-    return sum;
-  };
-  if (baseline.steps && cost(*baseline.steps) <= cost(given)) return baseline;
+  if (baseline.steps && cost_of(search.graph, *baseline.steps) <= cost_of(search.graph, given))
+    return baseline;
   return {.steps = given};
 }
 
@@ -60,6 +62,13 @@ Outcome solve_milp(const Search& search) {
   if (std::optional<std::string> refusal = stage_model_refusal(search, partition))
     return {.detail = *refusal};
   const Outcome start = partition == Partition::kFrontier ? best_start(search) : Outcome{};
+  Outcome outcome{.steps = start.steps, .first_plan_seconds = start.first_plan_seconds};
+  // Building the model alone takes about a microsecond a column, and cannot be interrupted.
+  const double building = 1e-6 * static_cast<double>(StageModel::column_estimate(search.graph, partition));
+  if (search.stopped() || search.seconds_left() < building) {
+    outcome.detail = "the time limit is too short for the paper's model of this graph";
+    return outcome;
+  }
   const StageModel model(search.graph, {.budget = search.options.budget, .partition = partition});
   LinearSolver solver(model.program());
   const std::vector<double> columns = start.steps ? model.columns_of(*start.steps) : std::vector<double>{};
@@ -77,10 +86,11 @@ Outcome solve_milp(const Search& search) {
   };
   const LinearSolution solution = solver.solve(options);
 
-  Outcome outcome{.steps = start.steps, .first_plan_seconds = start.first_plan_seconds};
   if (!solution.values.empty()) {
     std::vector<OpId> steps = model.steps_of(solution.values);
-    if (fits(search, steps)) outcome.steps = std::move(steps);
+    const bool better =
+        !outcome.steps || cost_of(search.graph, steps) < cost_of(search.graph, *outcome.steps);
+    if (better && fits(search, steps)) outcome.steps = std::move(steps);
   }
   if (!outcome.steps) outcome = explain(solution);
   if (search.options.order == Order::kFixed)
