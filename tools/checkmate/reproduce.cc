@@ -30,6 +30,10 @@ int run(const Flags& flags) {
   for (const std::string_view name : names) {
     const Result<Experiment> experiment = reproduce(name, options, interrupt.token());
     if (!experiment) return report(experiment.error());
+    if (interrupt.token().stop_requested()) {
+      fmt::print(stderr, "checkmate: interrupted; {} is not written\n", name);
+      return kNoPlan;
+    }
     std::error_code failure;
     std::filesystem::create_directories(flags.output, failure);
     const std::filesystem::path base = std::filesystem::path(flags.output) / experiment->name;
@@ -39,7 +43,6 @@ int run(const Flags& flags) {
         return report(written.error());
     }
     fmt::print("{}\n", experiment->markdown());
-    if (interrupt.token().stop_requested()) return kNoPlan;
   }
   return kDone;
 }

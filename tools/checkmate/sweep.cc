@@ -72,9 +72,9 @@ int run(const Flags& flags) {
              .solve = *options,
              .on_point =
                  [&](const SweepPoint& point) {
-                   if (talk)
-                     fmt::print(stderr, "{} at {}: {}\n", point.method, to_string(point.budget),
-                                to_string(point.result.status));
+                   if (!talk) return;
+                   fmt::print(stderr, "{} at {}: {}\n", point.method, to_string(point.budget),
+                              to_string(point.result.status));
                  }},
             interrupt.token());
   if (!points) return report(points.error());
