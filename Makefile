@@ -32,7 +32,7 @@ fuzz: setup
 format: setup
 	@scripts/format.sh
 
-## make lint     clang-format and clang-tidy, as CI runs them
+## make lint     clang-format and clang-tidy, the tests' code included, which CI leaves to you
 lint: setup
 	@scripts/lint.sh
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# clang-format over everything; clang-tidy over what has changed since it last passed (the stamps are in build/lint).
+# lint.sh [quick]: clang-format over everything; clang-tidy over what has changed since it last passed (the stamps are in
+# build/lint), the tests left out where it has to be quick.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/our_files.sh
@@ -16,6 +17,7 @@ check() {
 }
 export -f check
 # The consumer and the fuzz targets are not in the release build's compile commands.
-our_files | grep '\.cc$' | grep -v -e '^fuzz/' -e '^tests/consumer/' |
+left_out=$([ "${1:-}" = quick ] && echo '^tests/' || echo '^tests/consumer/')
+our_files | grep '\.cc$' | grep -v -e '^fuzz/' -e "$left_out" |
   xargs -P "$(nproc)" -I{} bash -c 'check "$1" "$2"' _ {} "$common"
 echo "lint: clean"

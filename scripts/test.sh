@@ -29,7 +29,7 @@ run_preset() {
 
 run_preset release
 run_preset asan
-if scripts/lint.sh; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+if scripts/lint.sh quick; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]
