@@ -119,6 +119,9 @@ Result<Experiment> Reproduction::integrality_gap() {
     limits.time_limit = options_.time_limit;
     limits.relax = true;
     const LinearSolution relaxed = LinearSolver(model.program()).solve(limits);
+    if (relaxed.status != LinearSolution::Status::kOptimal) {
+      return Error{ErrorCode::kInvalidArgument, "the relaxation was not solved in time; give it more"};
+    }
     limits.relax = false;
     const LinearSolution whole = LinearSolver(model.program()).solve(limits);
     const bool solved = whole.status == LinearSolution::Status::kOptimal;
@@ -356,6 +359,8 @@ std::span<const std::string_view> experiment_names() { return kNames; }
 
 Result<Experiment> reproduce(std::string_view name, const ReproduceOptions& options,
                              const std::stop_token& stop) {
+  if (!(options.time_limit > 0)) return Error{ErrorCode::kInvalidArgument, "the time limit must be positive"};
+  if (options.threads < 1) return Error{ErrorCode::kInvalidArgument, "threads must be at least 1"};
   Reproduction reproduction(options, stop);
   if (name == "integrality-gap") return reproduction.integrality_gap();
   if (name == "approximation") return reproduction.approximation();

@@ -270,6 +270,7 @@ TEST(CommandLine, ReproducesAnExperiment) {
   EXPECT_THAT(run.out, HasSubstr("| unpartitioned"));
   EXPECT_EQ(folder.entries(), 2U);  // CSV and Markdown
   EXPECT_THAT(complaint({"reproduce", "everything"}), HasSubstr("integrality-gap"));
+  EXPECT_THAT(complaint({"reproduce", "integrality-gap", "--time-limit", "-1"}), HasSubstr("positive"));
   EXPECT_THAT(complaint({"reproduce", "overhead", "--graphs", folder.path().string()}),
               HasSubstr("no graph that begins with"));
 }
