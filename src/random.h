@@ -29,6 +29,9 @@ class Random {
     return least + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(most - least) + 1));
   }
 
+  /// From 0, included, to 1, not included.
+  double share() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+
   /// True once in `times` draws.
   bool one_in(std::uint64_t times) { return below(times) == 0; }
 

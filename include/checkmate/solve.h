@@ -31,7 +31,7 @@ struct Progress {
   double seconds;
   std::optional<Cost> cost;   ///< of the best plan so far
   std::optional<Cost> bound;  ///< the method's own: of milp, the stage bound
-  std::string_view method;
+  std::string_view method;    ///< with `auto`, the one that found the plan or the bound
 };
 
 struct SolveOptions {
@@ -41,11 +41,12 @@ struct SolveOptions {
   std::chrono::duration<double> time_limit{60};  ///< after it, the best so far
   int threads = 1;                               ///< the most that run at once
   std::uint64_t seed = 1;                        ///< same seed, one thread: same plan
-  double gap = 0;                                ///< milp stops when its relative gap is at most this
+  double gap = 0;                                ///< enough when the relative gap is at most this
+  std::uint64_t moves = 0;       ///< annealing: stop after so many moves, whatever the time; 0: by time alone
   bool free_stages = false;      ///< milp, lp-bound: the unpartitioned form, which moves first runs
   int samples = 32;              ///< lp-round: randomised roundings beside the fixed thresholds
-  std::vector<OpId> start = {};  ///< milp: the runs of a plan to begin with; ignored where they do not fit
-  std::function<void(const Progress&)> on_progress = {};  ///< called from the searching thread
+  std::vector<OpId> start = {};  ///< the runs of a plan to begin with; ignored where they do not fit
+  std::function<void(const Progress&)> on_progress = {};  ///< one call at a time, from any searching thread
 };
 
 struct SolveResult {
@@ -61,6 +62,7 @@ struct SolveResult {
   std::optional<Bytes> min_feasible = {};      ///< when infeasible: no budget below this has a plan
   double seconds = 0;
   double first_plan_seconds = 0;
+  std::uint64_t moves = 0;  ///< that annealing tried
 };
 
 /// cost / keep-all's cost; 1 for a graph that costs nothing.

@@ -154,6 +154,7 @@ Result<SolveResult> solve(const Graph& graph, const SolveOptions& options, std::
   if (!outcome.method.empty()) result.method = outcome.method;
   if (outcome.lower_bound) result.lower_bound = std::max(result.lower_bound, *outcome.lower_bound);
   result.least_peak = outcome.least_peak;
+  result.moves = outcome.moves;
   result.min_feasible = outcome.min_feasible;
   if (outcome.steps) {
     replay(graph, options, std::move(*outcome.steps), result);

@@ -22,6 +22,13 @@ class Search {
   const Graph& graph;
   const SolveOptions& options;
 
+  /// The same search, on the same clock, that another token can stop.
+  Search with_stop(std::stop_token stop) const {
+    Search other = *this;
+    other.stop_ = std::move(stop);
+    return other;
+  }
+
   bool stopped() const { return stop_.stop_requested() || seconds_left() <= 0; }
   double seconds_left() const { return options.time_limit.count() - seconds(); }
   const std::stop_token& stop_token() const { return stop_; }
@@ -45,6 +52,7 @@ struct Outcome {
   std::optional<double> first_plan_seconds = {};
   std::string detail = {};
   std::string_view method = {};  ///< where a method asked others: who found the plan
+  std::uint64_t moves = 0;       ///< of annealing
 };
 
 struct Solver {

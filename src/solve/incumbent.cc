@@ -1,0 +1,100 @@
+#include "solve/incumbent.h"
+
+#include <algorithm>
+
+#include "checkmate/simulate.h"
+
+namespace checkmate {
+
+Incumbent::Incumbent(const Search& search)
+    : search_(search),
+      bound_(search.graph.keep_all_cost().count()),
+      stage_bound_(search.graph.keep_all_cost().count()) {}
+
+bool Incumbent::offer(std::vector<OpId> steps, std::string_view source) {
+  Result<Plan> plan = plan_from_steps(search_.graph, std::move(steps));
+  if (!plan) return false;
+  const Result<Simulation> run = simulate(search_.graph, *plan);
+  if (!run) return false;
+  if (run->peak > search_.options.budget) {
+    note_peak(run->peak);
+    return false;
+  }
+  const std::lock_guard lock(mutex_);
+  if (run->cost >= cost()) return false;
+  if (!first_plan_seconds_) first_plan_seconds_ = search_.seconds();
+  steps_ = std::move(plan->steps);
+  source_ = source;
+  cost_ = run->cost.count();
+  ++version_;
+  tell(source);
+  return true;
+}
+
+void Incumbent::raise_bound(Cost bound, std::string_view source) {
+  const std::lock_guard lock(mutex_);
+  if (bound <= this->bound()) return;
+  bound_ = bound.count();
+  stage_bound_ = std::max(stage_bound_.load(), bound.count());
+  tell(source);
+}
+
+void Incumbent::raise_stage_bound(Cost bound) {
+  const std::lock_guard lock(mutex_);
+  stage_proven_ = true;
+  stage_bound_ = std::max(stage_bound_.load(), bound.count());
+}
+
+void Incumbent::prove_infeasible(Bytes least, std::string detail) {
+  const std::lock_guard lock(mutex_);
+  if (!min_feasible_ || least > *min_feasible_) min_feasible_ = least;
+  detail_ = std::move(detail);
+  infeasible_ = true;
+}
+
+void Incumbent::note_peak(Bytes peak) {
+  const std::lock_guard lock(mutex_);
+  least_peak_ = std::min(peak, least_peak_.value_or(peak));
+}
+
+double Incumbent::gap() const { return has_plan() ? relative_gap(cost(), std::min(bound(), cost())) : 1; }
+
+double Incumbent::stage_gap() const {
+  return has_plan() ? relative_gap(cost(), std::min(stage_bound(), cost())) : 1;
+}
+
+std::vector<OpId> Incumbent::steps() const {
+  const std::lock_guard lock(mutex_);
+  return steps_;
+}
+
+bool Incumbent::done() const {
+  return infeasible_ || (has_plan() && gap() <= search_.options.gap) || search_.stopped();
+}
+
+Outcome Incumbent::outcome() const {
+  const std::lock_guard lock(mutex_);
+  Outcome outcome;
+  outcome.lower_bound = bound();
+  if (stage_proven_) outcome.stage_lower_bound = stage_bound();
+  outcome.moves = moves_;
+  outcome.detail = detail_;
+  if (has_plan()) {
+    outcome.steps = steps_;
+    outcome.method = source_;
+    outcome.first_plan_seconds = first_plan_seconds_;
+  } else {
+    outcome.least_peak = least_peak_;
+    outcome.min_feasible = min_feasible_;
+    if (outcome.detail.empty()) outcome.detail = "no plan within the budget was found";
+  }
+  return outcome;
+}
+
+void Incumbent::tell(std::string_view source) const {
+  if (!search_.options.on_progress) return;
+  const std::optional<Cost> best = has_plan() ? std::optional(cost()) : std::nullopt;
+  search_.options.on_progress({search_.seconds(), best, bound(), source});
+}
+
+}  // namespace checkmate
