@@ -19,7 +19,7 @@ using testing::random_graph;
 
 SolveResult run(const Graph& graph, std::string_view method, Bytes budget, Order order = Order::kFixed) {
   Result<SolveResult> result =
-      solve(graph, {.budget = budget, .method = std::string(method), .order = order});
+      solve(graph, {.budget = budget, .method = std::string(method), .order = order, .moves = 3000});
   EXPECT_TRUE(result) << result.error().message;
   return std::move(*result);
 }
@@ -81,7 +81,8 @@ TEST_P(Conformance, KeepsEverythingWhenThereIsRoom) {
   for (const Graph& graph : {testing::diamond(), testing::chain(6), testing::full_featured()}) {
     // Those with a fixed number of segments recompute whatever the budget; the others must not.
     const bool adapts = GetParam().name.ends_with("greedy") || GetParam().name == "auto" ||
-                        GetParam().name == "keep-all" || GetParam().name == "milp" || GetParam().exact;
+                        GetParam().name == "keep-all" || GetParam().name == "milp" ||
+                        GetParam().name == "anneal" || GetParam().exact;
     if (!adapts || (GetParam().needs_chain && graph.name() != "linear?n=6")) continue;
     if (GetParam().name.ends_with("greedy") && graph.name() == "diamond")
       continue;  // it has no backward phase

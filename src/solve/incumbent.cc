@@ -49,7 +49,7 @@ void Incumbent::prove_infeasible(Bytes least, std::string detail) {
   const std::lock_guard lock(mutex_);
   if (!min_feasible_ || least > *min_feasible_) min_feasible_ = least;
   detail_ = std::move(detail);
-  infeasible_ = true;
+  enough_.request_stop();
 }
 
 void Incumbent::note_peak(Bytes peak) {
@@ -68,9 +68,7 @@ std::vector<OpId> Incumbent::steps() const {
   return steps_;
 }
 
-bool Incumbent::done() const {
-  return infeasible_ || (has_plan() && gap() <= search_.options.gap) || search_.stopped();
-}
+bool Incumbent::done() const { return enough_.stop_requested() || search_.stopped(); }
 
 Outcome Incumbent::outcome() const {
   const std::lock_guard lock(mutex_);
@@ -91,7 +89,8 @@ Outcome Incumbent::outcome() const {
   return outcome;
 }
 
-void Incumbent::tell(std::string_view source) const {
+void Incumbent::tell(std::string_view source) {
+  if (gap() <= search_.options.gap) enough_.request_stop();
   if (!search_.options.on_progress) return;
   const std::optional<Cost> best = has_plan() ? std::optional(cost()) : std::nullopt;
   search_.options.on_progress({search_.seconds(), best, bound(), source});

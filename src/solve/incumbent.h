@@ -3,6 +3,7 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string_view>
 #include <vector>
 
@@ -43,28 +44,30 @@ class Incumbent {
   /// Nothing is left to find: the gap asked for is reached, infeasibility is proven, or the search is
   /// stopped.
   bool done() const;
+  /// Stopped when a plan or bound ends the search.
+  std::stop_token enough() const { return enough_.get_token(); }
 
   Outcome outcome() const;
 
   static constexpr Cost kNone{INT64_MAX};
 
  private:
-  void tell(std::string_view source) const;
+  void tell(std::string_view source);
 
-  const Search& search_;
+  const Search search_;
   mutable std::mutex mutex_;
   std::atomic<std::int64_t> cost_{kNone.count()};
   std::atomic<std::int64_t> bound_;
   std::atomic<std::int64_t> stage_bound_;
   std::atomic<std::uint64_t> version_{0};
   std::atomic<std::uint64_t> moves_{0};
-  std::atomic<bool> infeasible_{false};
   bool stage_proven_ = false;  // by the paper's class alone
   std::vector<OpId> steps_;
   std::string_view source_;
   std::optional<double> first_plan_seconds_;
   std::optional<Bytes> least_peak_, min_feasible_;
   std::string detail_;
+  std::stop_source enough_;
 };
 
 }  // namespace checkmate

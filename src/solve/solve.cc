@@ -15,7 +15,7 @@
 namespace checkmate {
 namespace {
 
-constexpr std::array<Solver, 16> kSolvers = {{
+constexpr std::array<Solver, 17> kSolvers = {{
     {{.name = "auto", .summary = "the cheapest of all other methods that fit", .free_order = true},
      solve_auto},
     {{.name = "keep-all", .summary = "every op once, nothing recomputed"}, solve_keep_all},
@@ -38,6 +38,7 @@ constexpr std::array<Solver, 16> kSolvers = {{
     {{.name = "lp-round", .summary = "the paper's two-phase rounding of the relaxation, slack searched"},
      solve_lp_round},
     {{.name = "milp", .summary = "the paper's MILP, solved by HiGHS", .free_order = true}, solve_milp},
+    {{.name = "anneal", .summary = "annealing on sets of recomputations"}, solve_anneal},
     {{.name = "brute",
       .summary = "exact, for tiny graphs: any recomputation, anywhere",
       .exact = true,

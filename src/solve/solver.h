@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <span>
@@ -17,7 +18,11 @@ class Search {
  public:
   using Clock = std::chrono::steady_clock;
   Search(const Graph& search_graph, const SolveOptions& search_options, std::stop_token stop)
-      : graph(search_graph), options(search_options), stop_(std::move(stop)) {}
+      : graph(search_graph),
+        options(search_options),
+        stop_(std::move(stop)),
+        end_(search_options.time_limit.count()),
+        moves_(search_options.moves) {}
 
   const Graph& graph;
   const SolveOptions& options;
@@ -28,19 +33,33 @@ class Search {
     other.stop_ = std::move(stop);
     return other;
   }
+  /// The same search for a share of what is left of its time, or of all its moves.
+  Search part(double share) const {
+    Search other = *this;
+    other.end_ = seconds() + share * seconds_left();
+    if (moves_ > 0)
+      other.moves_ =
+          std::max(std::uint64_t{1}, static_cast<std::uint64_t>(share * static_cast<double>(moves_)));
+    return other;
+  }
 
   bool stopped() const { return stop_.stop_requested() || seconds_left() <= 0; }
-  double seconds_left() const { return options.time_limit.count() - seconds(); }
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  double seconds_left() const { return end_ - seconds(); }
+  double end() const { return end_; }             ///< in seconds()
+  std::uint64_t moves() const { return moves_; }  ///< of annealing; 0: by time alone
+  bool by_moves() const { return moves_ > 0; }    ///< then nothing may depend on the clock
   const std::stop_token& stop_token() const { return stop_; }
   /// Tells the caller of a plan within the budget.
   void tell(Cost cost) const {
     if (options.on_progress) options.on_progress({seconds(), cost, std::nullopt, options.method});
   }
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
  private:
   std::stop_token stop_;
   Clock::time_point start_ = Clock::now();
+  double end_;
+  std::uint64_t moves_;
 };
 
 struct Outcome {
@@ -82,6 +101,7 @@ Outcome solve_ap_griewank(const Search& search);
 Outcome solve_lp_bound(const Search& search);
 Outcome solve_lp_round(const Search& search);
 Outcome solve_milp(const Search& search);
+Outcome solve_anneal(const Search& search);
 Outcome solve_brute(const Search& search);
 Outcome solve_brute_stages(const Search& search);
 

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstdint>
+
+#include "solve/incumbent.h"
+
+namespace checkmate {
+
+/// Looks for cheaper plans of the fixed order, by restarts of annealing, until the incumbent is done or the
+/// moves are used up. Takes over better plans that others offer. With a limit of moves nothing depends on the
+/// clock.
+void anneal(const Search& search, Incumbent& incumbent, std::uint64_t seed);
+
+}  // namespace checkmate
