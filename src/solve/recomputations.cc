@@ -6,22 +6,24 @@
 namespace checkmate {
 namespace {
 
-/// Sums of so many bytes over tensors stay exact in a double.
-constexpr double kExact = 0x1p52;
+/// Sums of so many bytes stay exact in a double, rounding up included.
+constexpr std::int64_t kExact = std::int64_t{1} << 51;
 
 }  // namespace
 
 SearchGraph::SearchGraph(const Graph& graph, Bytes whole_budget)
     : ops(static_cast<std::uint32_t>(graph.op_count())),
       base_cost(static_cast<double>(graph.keep_all_cost().count())) {
-  double all_bytes = 0;
+  std::int64_t all_bytes = 0;  // of a graph, these sums do not overflow
   for (const TensorId tensor : graph.tensors()) {
-    if (!graph.resident(tensor)) all_bytes += static_cast<double>(graph.bytes(tensor).count());
+    if (!graph.resident(tensor)) all_bytes += graph.bytes(tensor).count();
   }
-  for (const OpId op : graph.ops()) all_bytes += static_cast<double>(graph.workspace(op).count());
-  const double scale = std::exp2(std::max(0.0, std::ceil(std::log2(std::max(all_bytes, 1.0) / kExact))));
-  const auto scaled = [&](Bytes amount) { return std::ceil(static_cast<double>(amount.count()) / scale); };
-  budget = std::floor(static_cast<double>((whole_budget - graph.fixed_bytes()).count()) / scale);
+  for (const OpId op : graph.ops()) all_bytes += graph.workspace(op).count();
+  const std::int64_t unit = all_bytes / kExact + 1;
+  const auto scaled = [&](Bytes amount) {
+    return static_cast<double>(amount.count() / unit + (amount.count() % unit == 0 ? 0 : 1));
+  };
+  budget = static_cast<double>((whole_budget - graph.fixed_bytes()).count() / unit);
 
   for (const TensorId tensor : graph.tensors()) {
     bytes.push_back(scaled(graph.bytes(tensor)));
