@@ -59,7 +59,11 @@ TEST(CommandLine, RefusesWhatContradictsItself) {
   EXPECT_THAT(complaint({"info", "zoo:linear", "solve", "zoo:linear", "--budget", "5"}), HasSubstr("solve"));
   EXPECT_THAT(complaint({"solve", "zoo:linear", "--budget", "100%", "--seed", "-1"}),
               HasSubstr("--seed is 0 or more"));
+  EXPECT_THAT(complaint({"solve", "zoo:linear", "--budget", "100%", "--moves", "-1"}),
+              HasSubstr("--moves is 0 or more"));
   EXPECT_THAT(complaint({"solve", "zoo:linear", "--budget", "100%", "--plan", "-", "--json"}),
+              HasSubstr("standard output"));
+  EXPECT_THAT(complaint({"solve", "zoo:linear", "--budget", "100%", "--plan", "-", "--explain"}),
               HasSubstr("standard output"));
   EXPECT_THAT(complaint({"solve", "zoo:linear", "--budget", "9", "--stages", "free"}),
               HasSubstr("free order"));
@@ -72,9 +76,9 @@ TEST(CommandLine, RefusesWhatContradictsItself) {
 TEST(CommandLine, EndsASearchOnCtrlC) {
   const Finished run = testing::run({"timeout", "--foreground", "--preserve-status", "-s", "INT", "2",
                                      CHECKMATE_PROGRAM, "solve", "zoo:fcn8?batch=32", "--budget", "70%",
-                                     "--method", "milp", "--time-limit", "200", "--json"});
+                                     "--method", "milp", "--time-limit", "200", "--explain", "--json"});
   EXPECT_EQ(run.exit_code, 0) << run.err;  // the plan that it started from, at least
-  EXPECT_THAT(run.out, HasSubstr("\"status\": \"feasible\""));
+  EXPECT_THAT(run.out, AllOf(HasSubstr("\"status\": \"feasible\""), HasSubstr("\"price\": null")));
 }
 
 TEST(CommandLine, RefusesWrongBudgets) {
@@ -170,6 +174,25 @@ TEST(CommandLine, SolvesVerifiesAndSimulatesAPlan) {
   EXPECT_THAT(checkmate({"simulate", "zoo:unet?batch=32", "--plan", plan}).out, HasSubstr("largest of"));
   EXPECT_THAT(complaint({"verify", "zoo:unet?batch=31", "--plan", plan}),
               HasSubstr("for another graph, 'unet?batch=32'"));
+}
+
+TEST(CommandLine, ExplainsAPlan) {
+  const Finished large =
+      checkmate({"solve", "zoo:unet?batch=32", "--budget", "60%", "--method", "linear-greedy", "--explain"});
+  EXPECT_EQ(large.exit_code, 0) << large.err;
+  EXPECT_THAT(large.out, AllOf(HasSubstr("recomputes"), HasSubstr("more ops"), HasSubstr("keeps the longest"),
+                               HasSubstr("of the peak"), HasSubstr("by 1 GiB")));
+  // Four bytes are a gradient with its inputs and outputs: with three there is no plan.
+  const std::vector<std::string> tight = {"solve", "zoo:linear?n=8", "--budget", "4", "--explain"};
+  EXPECT_THAT(checkmate(tight).out, AllOf(HasSubstr("6 ops in 21 runs"), HasSubstr("by 1 B\n"),
+                                          HasSubstr("no plan fits: op 10 'layer7_grad'")));
+  std::vector<std::string> as_json = tight;
+  as_json.emplace_back("--json");
+  EXPECT_THAT(checkmate(as_json).out,
+              AllOf(HasSubstr("\"explanation\": {\"recomputed_cost\": 21"), HasSubstr("\"step_bytes\": 1"),
+                    HasSubstr("\"less_costs\": null")));
+  EXPECT_THAT(checkmate({"solve", "zoo:linear?n=8", "--budget", "3", "--explain", "--json"}).out,
+              HasSubstr("\"explanation\": null"));
 }
 
 TEST(CommandLine, VerifyFindsFalseClaims) {

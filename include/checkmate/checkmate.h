@@ -3,6 +3,7 @@
 #include "checkmate/bound.h"
 #include "checkmate/budget.h"
 #include "checkmate/cost_model.h"
+#include "checkmate/explain.h"
 #include "checkmate/graph.h"
 #include "checkmate/io.h"
 #include "checkmate/max_batch.h"

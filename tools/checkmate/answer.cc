@@ -4,7 +4,14 @@ namespace checkmate::tool {
 
 void write_answer(JsonWriter& json, const Graph& graph, const SolveOptions& options,
                   const SolveResult& result) {
-  json.begin_object().member("status", to_string(result.status)).member("method", result.method);
+  json.begin_object();
+  write_answer_members(json, graph, options, result);
+  json.end_object();
+}
+
+void write_answer_members(JsonWriter& json, const Graph& graph, const SolveOptions& options,
+                          const SolveResult& result) {
+  json.member("status", to_string(result.status)).member("method", result.method);
   json.member("order", to_string(options.order));
   const auto optional = [&](std::string_view name, bool known, auto value) {
     json.key(name);
@@ -27,7 +34,6 @@ void write_answer(JsonWriter& json, const Graph& graph, const SolveOptions& opti
   if (result.status == Status::kInfeasible) json.member("min_feasible_bytes", result.min_feasible->count());
   if (!planned && result.least_peak) json.member("least_peak_bytes", result.least_peak->count());
   if (!result.detail.empty()) json.member("detail", result.detail);
-  json.end_object();
 }
 
 }  // namespace checkmate::tool

@@ -12,24 +12,18 @@ namespace checkmate::tool {
 namespace {
 
 struct Flags {
-  GraphFlags graph;
-  std::string budget;
+  ProblemFlags problem;
   std::string method = "lp-bound";
-  SearchFlags search;
   bool json = false;
 };
 
 int run(const Flags& flags) {
-  const Result<Graph> graph = flags.graph.load();
-  if (!graph) return report(graph.error());
-  Result<SolveOptions> options = flags.search.options();
-  if (!options) return report(options.error());
-  const Result<Bytes> budget = parse_budget(*graph, flags.budget);
-  if (!budget) return report(budget.error());
-  options->budget = *budget;
-  options->method = flags.method;
+  Result<Problem> problem = flags.problem.load();
+  if (!problem) return report(problem.error());
+  auto& [graph, options] = *problem;
+  options.method = flags.method;
   const Interrupt interrupt;
-  const Result<SolveResult> result = solve(*graph, *options, interrupt.token());
+  const Result<SolveResult> result = solve(graph, options, interrupt.token());
   if (!result) return report(result.error());
   if (result->status == Status::kInfeasible) {
     fmt::print(stderr, "checkmate: no plan fits: {}\n", result->detail);
@@ -41,13 +35,13 @@ int run(const Flags& flags) {
   const std::string_view kind = staged ? "stage" : "order";
   if (flags.json) {
     JsonWriter json;
-    json.begin_object().member("lower_bound", bound.count()).member("overhead", overhead(*graph, bound));
+    json.begin_object().member("lower_bound", bound.count()).member("overhead", overhead(graph, bound));
     json.member("kind", kind).member("seconds", result->seconds).end_object();
     fmt::print("{}\n", json.text());
     return kDone;
   }
-  print_fact("lower bound", fmt::format("{} {}", grouped(bound.count()), printable(graph->cost_unit())));
-  print_fact("overhead at least", times(overhead(*graph, bound)));
+  print_fact("lower bound", fmt::format("{} {}", grouped(bound.count()), printable(graph.cost_unit())));
+  print_fact("overhead at least", times(overhead(graph, bound)));
   print_fact("holds for", staged ? "plans of the paper's class: each op at most once a stage, in index order"
                                  : "every plan of the order");
   print_fact("time", seconds_text(result->seconds));
@@ -60,10 +54,8 @@ void add_bound(Parser& parser) {
   auto flags = std::make_shared<Flags>();
   Verb verb = parser.add("bound", "Proves what no plan can beat", [flags] { return run(*flags); });
   verb.example("checkmate bound 'zoo:vgg16?batch=256' --budget 90%");
-  flags->graph.add_to(verb);
-  verb.option("-b,--budget", flags->budget, std::string(kBudgetHelp), Verb::Need::kRequired);
+  flags->problem.add_to(verb);
   verb.option("-m,--method", flags->method, "lp-bound, or any method that proves a bound");
-  flags->search.add_to(verb);
   verb.flag("--json", flags->json, "print one JSON object");
 }
 

@@ -14,10 +14,8 @@ namespace checkmate::tool {
 namespace {
 
 struct Flags {
-  GraphFlags graph;
-  std::string budget;
+  ProblemFlags problem;
   std::string methods;
-  SearchFlags search;
   bool json = false;
 };
 
@@ -42,40 +40,36 @@ std::vector<std::string> row(const Graph& graph, const SolveResult& result, Byte
 }
 
 int run(const Flags& flags) {
-  const Result<Graph> graph = flags.graph.load();
-  if (!graph) return report(graph.error());
-  Result<SolveOptions> options = flags.search.options();
-  if (!options) return report(options.error());
-  const Result<Bytes> budget = parse_budget(*graph, flags.budget);
-  if (!budget) return report(budget.error());
-  options->budget = *budget;
+  Result<Problem> problem = flags.problem.load();
+  if (!problem) return report(problem.error());
+  auto& [graph, options] = *problem;
   const Result<std::vector<std::string>> chosen = parse_methods(flags.methods);
   if (!chosen) return report(chosen.error());
   const Interrupt interrupt;
-  const Bytes keep_all = keep_all_peak(*graph);
+  const Bytes keep_all = keep_all_peak(graph);
   Table table({"method", "status", "overhead", "peak", "of keep-all", "gap", "time"});
   JsonWriter json;
-  json.begin_object().member("graph", graph->name()).member("budget_bytes", options->budget.count());
-  json.member("keep_all_peak_bytes", keep_all.count()).member("fixed_bytes", graph->fixed_bytes().count());
+  json.begin_object().member("graph", graph.name()).member("budget_bytes", options.budget.count());
+  json.member("keep_all_peak_bytes", keep_all.count()).member("fixed_bytes", graph.fixed_bytes().count());
   json.key("results").begin_array();
   Status best = Status::kUnknown;
   std::map<std::string, std::vector<std::string>> notes;  // methods by what they say
   for (const std::string& method : *chosen) {
-    options->method = method;
-    const Result<SolveResult> result = solve(*graph, *options, interrupt.token());
+    options.method = method;
+    const Result<SolveResult> result = solve(graph, options, interrupt.token());
     if (!result) return report(result.error());
     best = std::min(best, result->status);
-    table.add(row(*graph, *result, keep_all));
+    table.add(row(graph, *result, keep_all));
     if (!result->plan && !result->least_peak) notes[result->detail].push_back(result->method);
-    write_answer(json.line(), *graph, *options, *result);
+    write_answer(json.line(), graph, options, *result);
     if (interrupt.token().stop_requested()) break;
   }
   json.line().end_array().end_object();
   if (flags.json) {
     fmt::print("{}\n", json.text());
   } else {
-    fmt::print("budget {} of {} for keep-all, {} of both fixed\n", to_string(options->budget),
-               to_string(keep_all + graph->fixed_bytes()), to_string(graph->fixed_bytes()));
+    fmt::print("budget {} of {} for keep-all, {} of both fixed\n", to_string(options.budget),
+               to_string(keep_all + graph.fixed_bytes()), to_string(graph.fixed_bytes()));
     table.print();
     for (const auto& [note, speakers] : notes) fmt::print("{}: {}\n", fmt::join(speakers, ", "), note);
   }
@@ -88,11 +82,9 @@ void add_compare(Parser& parser) {
   auto flags = std::make_shared<Flags>();
   Verb verb = parser.add("compare", "Runs every method at one budget", [flags] { return run(*flags); });
   verb.example("checkmate compare 'zoo:unet?batch=32' --budget 60%");
-  flags->graph.add_to(verb);
-  verb.option("-b,--budget", flags->budget, std::string(kBudgetHelp), Verb::Need::kRequired);
+  flags->problem.add_to(verb);
   verb.option("--methods", flags->methods,
               "which, separated by commas; all but auto and brute force unless told");
-  flags->search.add_to(verb);
   verb.flag("--json", flags->json, "print one JSON object");
 }
 

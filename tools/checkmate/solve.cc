@@ -4,6 +4,7 @@
 
 #include "answer.h"
 #include "console.h"
+#include "explanation.h"
 #include "interrupt.h"
 #include "text.h"
 #include "verbs.h"
@@ -12,17 +13,16 @@ namespace checkmate::tool {
 namespace {
 
 struct Flags {
-  GraphFlags graph;
-  std::string budget;
+  ProblemFlags problem;
   std::string method = "auto";
-  SearchFlags search;
   std::string plan;
+  bool explain = false;
   bool json = false;
 };
 
 /// One line on the terminal, written over again and again.
-void print_progress(const Graph& graph, const Progress& progress) {
-  std::string line = fmt::format("\r\x1b[K{:.1f} s", progress.seconds);
+void print_progress(std::string_view task, const Graph& graph, const Progress& progress) {
+  std::string line = fmt::format("\r\x1b[K{}{:.1f} s", task, progress.seconds);
   if (progress.cost) line += "  best " + times(overhead(graph, *progress.cost));
   if (progress.bound) line += "  bound " + times(overhead(graph, *progress.bound));
   if (progress.cost && progress.bound) {
@@ -74,36 +74,74 @@ std::string method_list() {
   return names;
 }
 
+/// Tells on the terminal how the searches of the task go, and clears the line in the end.
+class ProgressLine {
+ public:
+  ProgressLine(std::string_view task, Problem& problem) : options_(problem.options) {
+    if (!progress_wanted()) return;
+    options_.on_progress = [task, &graph = problem.graph](const Progress& progress) {
+      print_progress(task, graph, progress);
+    };
+  }
+  ~ProgressLine() {
+    if (options_.on_progress) fmt::print(stderr, "\r\x1b[K");
+    options_.on_progress = {};
+  }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+ private:
+  SolveOptions& options_;
+};
+
+Result<SolveResult> search(Problem& problem, const std::stop_token& stop) {
+  const ProgressLine line("", problem);
+  return solve(problem.graph, problem.options, stop);
+}
+
+/// Nothing without a plan.
+Result<std::optional<Explained>> explained(Problem& problem, const SolveResult& result,
+                                           const std::stop_token& stop) {
+  if (!result.plan) return std::optional<Explained>();
+  Result<Explanation> plan = explain(problem.graph, *result.plan);
+  if (!plan) return plan.error();
+  const ProgressLine line("price of memory: ", problem);
+  Result<PriceOfMemory> price = price_of_memory(problem.graph, problem.options, result, stop);
+  if (!price) return price.error();
+  return std::optional(Explained{std::move(*plan), std::move(*price)});
+}
+
 int run(const Flags& flags) {
-  if (flags.json && flags.plan == "-") {
+  if (flags.plan == "-" && (flags.json || flags.explain)) {
     return report({ErrorCode::kInvalidArgument,
-                   "--json and --plan - both want the standard output; give the plan a file"});
+                   fmt::format("--{} and --plan - both want the standard output; give the plan a file",
+                               flags.json ? "json" : "explain")});
   }
-  const Result<Graph> graph = flags.graph.load();
-  if (!graph) return report(graph.error());
-  Result<SolveOptions> options = flags.search.options();
-  if (!options) return report(options.error());
-  const Result<Bytes> budget = parse_budget(*graph, flags.budget);
-  if (!budget) return report(budget.error());
-  options->budget = *budget;
-  options->method = flags.method;
-  if (progress_wanted()) {
-    options->on_progress = [&](const Progress& progress) { print_progress(*graph, progress); };
-  }
+  Result<Problem> problem = flags.problem.load();
+  if (!problem) return report(problem.error());
+  const auto& [graph, options] = *problem;
+  problem->options.method = flags.method;
   const Interrupt interrupt;
-  const Result<SolveResult> result = solve(*graph, *options, interrupt.token());
-  if (progress_wanted()) fmt::print(stderr, "\r\x1b[K");
+  const Result<SolveResult> result = search(*problem, interrupt.token());
   if (!result) return report(result.error());
   if (result->plan && !flags.plan.empty()) {
-    const Result<void> written = write_output(flags.plan, plan_to_json(record_of(*graph, *options, *result)));
+    const Result<void> written = write_output(flags.plan, plan_to_json(record_of(graph, options, *result)));
     if (!written) return report(written.error());
+  }
+  std::optional<Explained> explanation;
+  if (flags.explain) {
+    Result<std::optional<Explained>> found = explained(*problem, *result, interrupt.token());
+    if (!found) return report(found.error());
+    explanation = std::move(*found);
   }
   if (flags.json) {
     JsonWriter json;
-    write_answer(json, *graph, *options, *result);
-    fmt::print("{}\n", json.text());
+    write_answer_members(json.begin_object(), graph, options, *result);
+    if (flags.explain) write_explanation(json.key("explanation"), graph, explanation);
+    fmt::print("{}\n", json.end_object().text());
   } else if (flags.plan != "-") {
-    print_answer(*graph, *options, *result);
+    print_answer(graph, options, *result);
+    if (explanation) print_explanation(graph, *result, *explanation);
   }
   return exit_code_of(result->status);
 }
@@ -114,11 +152,11 @@ void add_solve(Parser& parser) {
   auto flags = std::make_shared<Flags>();
   Verb verb = parser.add("solve", "Finds a plan within a budget", [flags] { return run(*flags); });
   verb.example("checkmate solve 'zoo:unet?batch=32' --budget 60% --plan plan.json");
-  flags->graph.add_to(verb);
-  verb.option("-b,--budget", flags->budget, std::string(kBudgetHelp), Verb::Need::kRequired);
-  flags->search.add_to(verb);
+  flags->problem.add_to(verb);
   verb.option("-m,--method", flags->method, "how to search: " + method_list());
   verb.option("--plan", flags->plan, "where to write the plan; - for the standard output");
+  verb.flag("--explain", flags->explain,
+            "what it recomputes and keeps, what fills the peak, and what other memory is worth");
   verb.flag("--json", flags->json, "print one JSON object");
 }
 

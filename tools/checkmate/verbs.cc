@@ -33,6 +33,7 @@ void SearchFlags::add_to(Verb& verb) {
   verb.option("--threads", threads, "the most that run at once");
   verb.option("--samples", samples, "of lp-round: randomised roundings");
   verb.option("--seed", seed, "same seed, one thread: same plan");
+  verb.option("--moves", moves, "of annealing: stop after so many, whatever the time; 0: by time alone");
 }
 
 Result<SolveOptions> SearchFlags::options() const {
@@ -44,6 +45,7 @@ Result<SolveOptions> SearchFlags::options() const {
   if (stages != "frontier" && stages != "free")
     return wrong(fmt::format("--stages is frontier or free, got {}", in_quotes(stages)));
   if (seed < 0) return wrong(fmt::format("--seed is 0 or more, got {}", seed));
+  if (moves < 0) return wrong(fmt::format("--moves is 0 or more, got {}", moves));
   SolveOptions options;
   options.order = *parsed;
   options.free_stages = stages == "free";
@@ -52,7 +54,27 @@ Result<SolveOptions> SearchFlags::options() const {
   options.threads = threads;
   options.samples = samples;
   options.seed = static_cast<std::uint64_t>(seed);
+  options.moves = static_cast<std::uint64_t>(moves);
   return options;
+}
+
+void ProblemFlags::add_to(Verb& verb) {
+  graph.add_to(verb);
+  verb.option("-b,--budget", budget,
+              "bytes for everything (6GiB, 16GB, 12345), or a share of keep-all's peak (60%)",
+              Verb::Need::kRequired);
+  search.add_to(verb);
+}
+
+Result<Problem> ProblemFlags::load() const {
+  Result<Graph> loaded = graph.load();
+  if (!loaded) return loaded.error();
+  Result<SolveOptions> options = search.options();
+  if (!options) return options.error();
+  const Result<Bytes> bytes = parse_budget(*loaded, budget);
+  if (!bytes) return bytes.error();
+  options->budget = *bytes;
+  return Problem{std::move(*loaded), std::move(*options)};
 }
 
 Result<std::vector<std::string>> parse_methods(std::string_view text) {

@@ -49,14 +49,28 @@ struct SearchFlags {
   int threads = 1;
   int samples = 32;
   std::int64_t seed = 1;
+  std::int64_t moves = 0;
 
   void add_to(Verb& verb);
   /// Everything but the budget and the method.
   Result<SolveOptions> options() const;
 };
 
-constexpr std::string_view kBudgetHelp =
-    "bytes for everything (6GiB, 16GB, 12345), or a share of keep-all's peak (60%)";
+/// What there is to solve. The verb adds the method.
+struct Problem {
+  Graph graph;
+  SolveOptions options;
+};
+
+/// A graph, a budget and how to search: for the verbs that solve at one budget.
+struct ProblemFlags {
+  GraphFlags graph;
+  std::string budget;
+  SearchFlags search;
+
+  void add_to(Verb& verb);
+  Result<Problem> load() const;
+};
 
 /// Names with commas between them; without any, all methods that look for plans of real graphs.
 Result<std::vector<std::string>> parse_methods(std::string_view text);
