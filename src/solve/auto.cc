@@ -1,9 +1,123 @@
 #include <algorithm>
+#include <future>
 
 #include "checkmate/simulate.h"
+#include "solve/anneal.h"
+#include "solve/free_order.h"
+#include "solve/incumbent.h"
+#include "solve/knapsack.h"
+#include "solve/least_budget.h"
+#include "solve/moments.h"
+#include "solve/segments.h"
 #include "solve/solver.h"
 
 namespace checkmate {
+namespace {
+
+/// Quick methods first, then those that look for plans and those that look for bounds side by side, on one
+/// blackboard. Each is a file of its own; here is only who runs when.
+class Portfolio {
+ public:
+  explicit Portfolio(const Search& search)
+      : incumbent_(search),
+        search_(search.with_stop(stop_.get_token())),
+        on_stop_(search.stop_token(), [this] { stop_.request_stop(); }),
+        on_enough_(incumbent_.enough(), [this] { stop_.request_stop(); }) {}
+
+  Outcome run() {
+    start();
+    if (!incumbent_.done()) free_order() ? search_free_order() : search_fixed_order();
+    return incumbent_.outcome();
+  }
+
+ private:
+  static constexpr std::size_t kTiny = 12;
+  static constexpr std::size_t kSmall = 2000;
+  static constexpr std::size_t kMostSets = 200'000;
+
+  bool free_order() const { return search_.options.order == Order::kFree; }
+  std::size_t ops() const { return search_.graph.op_count(); }
+
+  void start() {
+    incumbent_.offer(keep_all_plan(search_.graph).steps, "keep-all");
+    if (!search_.options.start.empty()) incumbent_.offer(search_.options.start, "start");
+    if (!incumbent_.done() && !free_order()) bound_quickly();
+    if (!incumbent_.done() && ops() <= kTiny) take(solve_brute(search_), "brute");
+    if (!incumbent_.done()) segmented_start(search_, incumbent_);
+    if (!incumbent_.done() && (ops() <= kSmall || !incumbent_.has_plan())) {
+      take(cheapest(search_.part(0.1), baselines()), {});
+      take(solve_chain_dp(search_.part(0.05)), "chain-dp");
+    }
+    if (!incumbent_.done() && !incumbent_.has_plan()) look_for_least_budget();
+  }
+
+  void bound_quickly() {
+    const KnapsackBound knapsack = knapsack_bound(search_);
+    if (knapsack.infeasible) {
+      incumbent_.prove_infeasible(knapsack.least,
+                                  "what must be in memory at once, whatever is recomputed, is more");
+    } else {
+      incumbent_.raise_bound(knapsack.bound, "knapsack-bound");
+    }
+  }
+
+  void look_for_least_budget() {
+    LeastBudget least = least_budget(search_.part(0.1), kMostSets, search_.options.budget);
+    if (least.lower > search_.options.budget)
+      incumbent_.prove_infeasible(least.lower, std::move(least.detail));
+    if (least.upper) incumbent_.note_peak(*least.upper);
+    if (least.steps) incumbent_.offer(std::move(*least.steps), "least-budget");
+  }
+
+  void take(Outcome outcome, std::string_view source) {
+    if (outcome.steps) incumbent_.offer(std::move(*outcome.steps), source.empty() ? outcome.method : source);
+    if (outcome.min_feasible) incumbent_.prove_infeasible(*outcome.min_feasible, outcome.detail);
+    if (outcome.lower_bound) incumbent_.raise_bound(*outcome.lower_bound, source);
+    if (outcome.least_peak) incumbent_.note_peak(*outcome.least_peak);
+  }
+
+  void search_fixed_order() {
+    const std::uint64_t seed = search_.options.seed;
+    if (search_.options.threads == 1) {
+      anneal(search_.part(0.3), incumbent_, seed);
+      improve_bounds(search_.part(0.7), incumbent_);
+      anneal(search_.part(search_.by_moves() ? 0.7 : 1), incumbent_, seed + 1);
+      return;
+    }
+    side_by_side([&](std::uint64_t member) {
+      if (member == 1) improve_bounds(search_, incumbent_);
+      anneal(search_, incumbent_, seed + member);
+    });
+  }
+
+  /// A plan that keeps the order is one, too, and on tight training graphs the better start.
+  void search_free_order() {
+    const std::uint64_t seed = search_.options.seed;
+    side_by_side([&](std::uint64_t member) {
+      if (member + 1 == static_cast<std::uint64_t>(search_.options.threads)) {
+        anneal(search_.part(0.2), incumbent_, seed + member);
+      }
+      anneal_free_order(search_, incumbent_, seed + member);
+    });
+  }
+
+  template <class Member>
+  void side_by_side(const Member& member) {
+    std::vector<std::future<void>> others;
+    for (int other = 1; other < search_.options.threads; ++other) {
+      others.push_back(std::async(std::launch::async, member, static_cast<std::uint64_t>(other)));
+    }
+    member(0);
+    for (std::future<void>& other : others) other.get();
+  }
+
+  Incumbent incumbent_;
+  std::stop_source stop_;
+  Search search_;
+  std::stop_callback<std::function<void()>> on_stop_, on_enough_;
+};
+
+}  // namespace
 
 Outcome cheapest(const Search& search, std::span<const Solver> methods) {
   Outcome best{.detail = "no method found a plan within the budget"};
@@ -33,13 +147,6 @@ Outcome cheapest(const Search& search, std::span<const Solver> methods) {
   return best;
 }
 
-Outcome solve_auto(const Search& search) {
-  // Brute force leaves all but tiny graphs alone; where it does not, it proves what the baselines found.
-  std::vector<Solver> methods(baselines().begin(), baselines().end());
-  for (const Solver& solver : solvers()) {
-    if (solver.info.exact) methods.push_back(solver);
-  }
-  return cheapest(search, methods);
-}
+Outcome solve_auto(const Search& search) { return Portfolio(search).run(); }
 
 }  // namespace checkmate

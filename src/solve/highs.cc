@@ -34,7 +34,9 @@ struct Watch {
                         std::max(watch.progress.bound, out->mip_dual_bound)};
       if (options.on_progress) options.on_progress(watch.progress);
     } else if (in != nullptr) {
-      in->user_interrupt = options.stop.stop_requested() || watch.seconds() > options.time_limit ? 1 : 0;
+      const bool stop = options.stop.stop_requested() || watch.seconds() > options.time_limit ||
+                        (options.enough && options.enough());
+      in->user_interrupt = stop ? 1 : 0;
     }
   }
 };
@@ -142,6 +144,27 @@ void LinearSolver::set_upper_bounds(Column first, Column last, double upper) {
           "change bounds");
 }
 
+void LinearSolver::add_rows(std::span<const LinearRow> rows) {
+  std::vector<double> lower;
+  std::vector<double> upper;
+  std::vector<HighsInt> starts;
+  std::vector<HighsInt> indices;
+  std::vector<double> values;
+  for (const LinearRow& row : rows) {
+    lower.push_back(row.lower);
+    upper.push_back(row.upper);
+    starts.push_back(static_cast<HighsInt>(indices.size()));
+    for (const Term& term : row.terms) {
+      indices.push_back(static_cast<HighsInt>(term.column));
+      values.push_back(term.coefficient);
+    }
+  }
+  state_->entries += indices.size();
+  require(Highs_addRows(state_->highs, static_cast<HighsInt>(rows.size()), lower.data(), upper.data(),
+                        static_cast<HighsInt>(indices.size()), starts.data(), indices.data(), values.data()),
+          "take more rows");
+}
+
 LinearSolution LinearSolver::solve(const LinearOptions& options) {
   // HiGHS does not look at its clock before it has gone over the whole matrix a few times.
   constexpr double kSecondsPerEntry = 8e-7;
@@ -158,6 +181,8 @@ LinearSolution LinearSolver::solve(const LinearOptions& options) {
   Highs_setDoubleOptionValue(highs, "time_limit", std::max(options.time_limit, 0.0));
   Highs_setDoubleOptionValue(highs, "mip_rel_gap", options.relative_gap);
   Highs_setDoubleOptionValue(highs, "mip_abs_gap", 0);
+  Highs_setIntOptionValue(highs, "simplex_iteration_limit", options.relax ? options.iteration_limit : INT32_MAX);
+  Highs_setIntOptionValue(highs, "mip_max_nodes", options.node_limit);
   Highs_setIntOptionValue(highs, "threads", options.threads);
   Highs_setIntOptionValue(highs, "random_seed", static_cast<HighsInt>(options.seed % INT32_MAX));
   if (!options.start.empty() && !options.relax)
@@ -180,7 +205,8 @@ LinearSolution LinearSolver::solve(const LinearOptions& options) {
         ran == kHighsStatusError ? kHighsModelStatusSolveError : Highs_getModelStatus(highs);
     if (status == kHighsModelStatusOptimal && feasible()) return Status::kOptimal;
     if (status == kHighsModelStatusInfeasible) return Status::kInfeasible;
-    const bool stopped = status == kHighsModelStatusTimeLimit || status == kHighsModelStatusInterrupt;
+    const bool stopped = status == kHighsModelStatusTimeLimit || status == kHighsModelStatusInterrupt ||
+                         status == kHighsModelStatusIterationLimit || status == kHighsModelStatusSolutionLimit;
     return stopped ? Status::kStopped : Status::kFailed;
   };
   LinearSolution solution;

@@ -22,6 +22,13 @@ struct Term {
   double coefficient;
 };
 
+/// lower <= sum of terms <= upper.
+struct LinearRow {
+  double lower;
+  double upper;
+  std::vector<Term> terms;
+};
+
 /// minimise cost x  subject to  lower <= rows <= upper, bounds on x, some x whole.
 class LinearProgram {
  public:
@@ -66,10 +73,13 @@ struct LinearOptions {
   bool relax = false;  ///< forget that some columns are whole
   double time_limit = LinearProgram::kInfinity;
   double relative_gap = 0;
+  std::int32_t iteration_limit = INT32_MAX;  ///< simplex iterations of a relaxation
+  std::int32_t node_limit = INT32_MAX;       ///< nodes of branch and bound
   int threads = 1;
   std::uint64_t seed = 0;
   std::span<const double> start = {};  ///< a solution to begin with
   std::function<void(const LinearProgress&)> on_progress = {};
+  std::function<bool()> enough = {};  ///< asked often: true stops, as the token does
   std::stop_token stop = {};
 };
 
@@ -77,7 +87,7 @@ struct LinearSolution {
   enum class Status : std::uint8_t {
     kOptimal,     ///< within the gap asked for
     kInfeasible,  ///< proven
-    kStopped,     ///< by the time limit or the token; values may be there
+    kStopped,     ///< by a limit or the token; values may be there
     kFailed,      ///< numerical trouble: nothing is known
   };
   Status status = Status::kFailed;
@@ -96,6 +106,8 @@ class LinearSolver {
   LinearSolver& operator=(const LinearSolver&) = delete;
 
   LinearSolution solve(const LinearOptions& options);
+  /// Adds rows, of distinct columns each, to the program.
+  void add_rows(std::span<const LinearRow> rows);
   /// Columns first..last, both included.
   void set_upper_bounds(Column first, Column last, double upper);
   /// The program as a file of that format, `mps` or `lp`.

@@ -15,8 +15,8 @@
 namespace checkmate {
 namespace {
 
-constexpr std::array<Solver, 17> kSolvers = {{
-    {{.name = "auto", .summary = "the cheapest of all other methods that fit", .free_order = true},
+constexpr std::array<Solver, 20> kSolvers = {{
+    {{.name = "auto", .summary = "all of the following that help, side by side", .free_order = true},
      solve_auto},
     {{.name = "keep-all", .summary = "every op once, nothing recomputed"}, solve_keep_all},
     {{.name = "chen-sqrt", .summary = "Chen et al.: sqrt(n) segments of a chain", .needs_chain = true},
@@ -38,7 +38,13 @@ constexpr std::array<Solver, 17> kSolvers = {{
     {{.name = "lp-round", .summary = "the paper's two-phase rounding of the relaxation, slack searched"},
      solve_lp_round},
     {{.name = "milp", .summary = "the paper's MILP, solved by HiGHS", .free_order = true}, solve_milp},
+    {{.name = "chain-dp", .summary = "dynamic program over a chain of layers, as rotor's"}, solve_chain_dp},
     {{.name = "anneal", .summary = "annealing on sets of recomputations"}, solve_anneal},
+    {{.name = "moments", .summary = "a MIP over few moments of the plan: bounds, and plans"}, solve_moments},
+    {{.name = "knapsack-bound",
+      .summary = "what cannot be in memory at a moment, as a bound",
+      .plans = false},
+     solve_knapsack_bound},
     {{.name = "brute",
       .summary = "exact, for tiny graphs: any recomputation, anywhere",
       .exact = true,

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "solve/solver.h"
+
+namespace checkmate {
+
+/// How little memory is enough. All amounts include the graph's fixed bytes.
+struct LeastBudget {
+  Bytes lower;                      ///< no plan, of any order, fits in less
+  std::optional<Bytes> upper = {};  ///< enough for some plan of the fixed order, and so of the free one
+  bool exact = false;               ///< lower is enough, too: upper == lower
+  std::optional<std::vector<OpId>> steps =
+      {};                   ///< a plan of the order asked for within `upper`, where one fell off
+  std::string detail = {};  ///< one sentence: what binds, or why the search ended
+};
+
+/// Looks for the least budget from the end of the plan. Let F(T) be the least memory in which the values T
+/// get into memory at once, starting from nothing. The latest run was that of an op p which makes one of T,
+/// with the rest of T and its own inputs there, and before it T - outputs(p) + inputs(p) were in memory:
+///
+///     F(nothing) = 0
+///     F(T) = min over such p of max(bytes(T + inputs(p) + outputs(p)) + workspace(p), F(T - outputs(p) +
+///     inputs(p)))
+///
+/// Every plan has all outputs of the graph in memory at its end, and some time makes a value that no op
+/// reads; so F of these sets, the targets, are lower bounds: cut the plan there, leave out the runs that make
+/// nothing for T, and what is left is a path of the recurrence. An op that runs once may be the latest only
+/// while nothing in the rest of T is made from it: earlier than its only run there is nothing of the kind.
+///
+/// Where all ops are recomputable, the largest F of a target is also enough, whatever the order of first
+/// runs: take the ops in that order, make each from nothing and forget all, and at the end make the outputs;
+/// F of an op is at most F of a target that needs it. With ops that run once the targets cannot be made one
+/// after the other, so F is a lower bound only, and neither `upper` nor `exact` is ever claimed.
+///
+/// F is a bottleneck path over sets, searched best-first; subsets bound it from below (SetBounds), which is
+/// what proves ResNet50's. Ends when lower and upper meet, at search.stopped(), or when no more states may be
+/// kept; with `enough`, as soon as lower is above it or upper is not. Memory: at most about 300 bytes for
+/// each of most_states. Time: at most a few microseconds for each of 16 x most_states, times the square of
+/// the inputs of an op.
+LeastBudget least_budget(const Search& search, std::size_t most_states, std::optional<Bytes> enough = {});
+
+}  // namespace checkmate
