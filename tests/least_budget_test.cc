@@ -161,7 +161,7 @@ TEST(LeastBudget, OfResNet50IsFiveOfItsLargestValues) {
   // Its largest op needs four and a half. Values that meet in twos need four and three quarters, which is
   // found with few states; in threes five, and that is enough.
   const Graph graph = zoo::build("resnet50").value();
-  const Bytes largest{56 * 56 * 256 * 4};
+  const Bytes largest = Bytes{56} * 56 * 256 * 4;
   EXPECT_EQ(structural_minimum(graph).bytes, Bytes{largest.count() / 2 * 9});
   EXPECT_EQ(find(graph, 10'000).lower, graph.fixed_bytes() + Bytes{largest.count() / 4 * 19});
   const LeastBudget least = find(graph, 500'000);

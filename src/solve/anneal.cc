@@ -27,6 +27,43 @@ std::vector<Run> recomputations_of(std::span<const OpId> steps) {
   return runs;
 }
 
+/// Good plans that differ, cheapest first.
+class Elite {
+ public:
+  struct Member {
+    double cost;
+    std::vector<Run> runs;
+  };
+  void add(double cost, const std::vector<Run>& runs) {
+    const auto place =
+        std::find_if(members_.begin(), members_.end(), [&](const Member& m) { return m.cost >= cost; });
+    if (place != members_.end() && place->cost == cost) return;
+    members_.insert(place, {cost, runs});
+    if (members_.size() > kMost) members_.pop_back();
+  }
+  bool empty() const { return members_.empty(); }
+  std::size_t size() const { return members_.size(); }
+  const Member& operator[](std::size_t place) const { return members_[place]; }
+
+  /// The stages of one member, but between two random stages those of another.
+  std::vector<Run> cross(Random& random, Stage stages) const {
+    const Member& one = members_[random.below(members_.size())];
+    const Member& other = members_[random.below(members_.size())];
+    const auto low = static_cast<Stage>(random.below(stages));
+    const auto high = static_cast<Stage>(low + random.below(stages - low) + 1);
+    const auto inside = [&](Run run) { return run.stage() >= low && run.stage() < high; };
+    std::vector<Run> child;
+    std::copy_if(one.runs.begin(), one.runs.end(), std::back_inserter(child),
+                 [&](Run r) { return !inside(r); });
+    std::copy_if(other.runs.begin(), other.runs.end(), std::back_inserter(child), inside);
+    return child;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 8;
+  std::vector<Member> members_;
+};
+
 class Restarts {
  public:
   Restarts(const Search& search, Incumbent& incumbent, std::uint64_t seed)
@@ -38,21 +75,18 @@ class Restarts {
 
   void run() {
     begin_ = search_.by_moves() ? 0 : search_.seconds();
-    take_over();
     for (int round = 0; !over(); ++round) {
       const double start = clock();
-      const double left = end() - start;
-      const bool fresh = round > 0 && round % 3 == 1 && graph_.ops <= kLarge;
       const double elapsed = start - begin_;
-      double length = std::max(round == 0 ? 0.06 : 0.0, elapsed * (fresh ? 0.35 : 0.25));
-      length = std::max({length, 0.06, 15000 / rate()});
+      const double left = end() - start;
+      const double hottest = prepare(round, elapsed);
+      double length = std::max({0.06, 15000 / rate(), elapsed * 0.3});
       if (left - length < 0.3 * length) length = left;
-      prepare(round, fresh);
-      cool(start, std::min(length, left), hottest(round, fresh, elapsed));
+      cool(start, std::min(length, left), hottest);
       share();
+      if (annealer_.has_best()) elite_.add(annealer_.best_cost(), annealer_.best());
     }
     share();
-    incumbent_.count_moves(annealer_.moves() - counted_);
   }
 
  private:
@@ -69,34 +103,46 @@ class Restarts {
     return annealer_.moves() == 0 || seconds <= 0 ? 3e5 : static_cast<double>(annealer_.moves()) / seconds;
   }
   bool over() const { return clock() >= end() || incumbent_.done(); }
+  bool large() const { return graph_.ops > kLarge; }
 
-  void prepare(int round, bool fresh) {
+  /// Chooses where to start from; returns the temperature to begin with, in mean costs.
+  double prepare(int round, double elapsed) {
     const double standard = annealer_.standard_price();
+    Random& random = annealer_.random();
     take_over();
-    if (!annealer_.has_best() && round % 4 != 0) {  // nothing fits yet: go on from here
-      annealer_.set_price(annealer_.price() * 3);
-    } else if (!annealer_.has_best() || fresh) {
-      annealer_.load({});
-      annealer_.set_price(standard * (round == 0 ? 10 : 1));
-      if (round == 0) annealer_.repair_greedily(2000);
-    } else {
-      const std::vector<Run> best = annealer_.best();
-      annealer_.load(best);
-      annealer_.set_price(graph_.ops > kLarge ? standard * 30 : std::max(annealer_.price(), standard * 0.1));
+    if (auto hint = incumbent_.take_hint()) {
+      annealer_.load(recomputations_of(*hint));
+      annealer_.set_price(standard);
+      return large() ? 0.01 : 0.1;
     }
-  }
-
-  /// The temperature to begin with, in mean costs.
-  double hottest(int round, bool fresh, double elapsed) {
-    if (!annealer_.has_best()) return round == 0 ? 0.02 : 0.05;
-    const double draw = annealer_.random().share();
-    if (graph_.ops > kLarge) return 0.0003 * std::pow(0.02 / 0.0003, draw);
-    if (fresh) return elapsed < 1 ? 0.3 : 0.2 * std::pow(10, draw);
-    return 0.02 * std::pow(100, draw);
+    if (elite_.empty()) {
+      if (round % 4 == 0) {
+        annealer_.load({});
+        annealer_.set_price(standard * (round == 0 ? 10 : 1));
+        if (round == 0) annealer_.repair_greedily(2000);
+        return round == 0 ? 0.02 : 0.3;
+      }
+      annealer_.set_price(annealer_.price() * 3);  // nothing fits yet: go on from here
+      return 0.05;
+    }
+    const int kind = large() ? 0 : round % 4;
+    if (kind == 1) {
+      annealer_.load({});
+      annealer_.set_price(standard);
+      return elapsed < 1 ? 0.3 : 0.2 * std::pow(10, random.share());
+    }
+    if (kind == 3 && elite_.size() > 1) {
+      annealer_.load(elite_.cross(random, graph_.ops));
+      annealer_.set_price(standard);
+      return 0.02 * std::pow(20, random.share());
+    }
+    annealer_.load(elite_[0].runs);
+    annealer_.set_price(large() ? standard * 30 : std::max(annealer_.price(), standard * 0.1));
+    return large() ? 0.0003 * std::pow(0.02 / 0.0003, random.share()) : 0.02 * std::pow(100, random.share());
   }
 
   void cool(double start, double length, double hottest) {
-    const double coldest = std::min(hottest, graph_.ops > kLarge ? 1e-4 : 1e-3);
+    const double coldest = std::min(hottest, large() ? 1e-4 : 1e-3);
     double temperature = hottest * mean_cost_;
     for (std::uint64_t k = 0;; ++k) {
       if (k % 64 == 0) {
@@ -114,17 +160,16 @@ class Restarts {
   void take_over() {
     if (!incumbent_.has_plan() || incumbent_.version() == known_version_) return;
     known_version_ = incumbent_.version();
-    const double cost = static_cast<double>(incumbent_.cost().count());
-    if (cost < annealer_.best_cost()) annealer_.load(recomputations_of(incumbent_.steps()));
+    if (!elite_.empty() && static_cast<double>(incumbent_.cost().count()) >= elite_[0].cost) return;
+    annealer_.load(recomputations_of(incumbent_.steps()));
+    if (annealer_.has_best()) elite_.add(annealer_.best_cost(), annealer_.best());
   }
 
   void share() {
     shared_at_ = clock();
     incumbent_.count_moves(annealer_.moves() - counted_);
     counted_ = annealer_.moves();
-    if (annealer_.best_cost() >= shared_cost_) return;
-    shared_cost_ = annealer_.best_cost();
-    if (shared_cost_ >= static_cast<double>(incumbent_.cost().count())) return;
+    if (annealer_.best_cost() >= static_cast<double>(incumbent_.cost().count())) return;
     incumbent_.offer(steps_of(annealer_.best()), kName);
     known_version_ = incumbent_.version();
   }
@@ -145,10 +190,10 @@ class Restarts {
   Incumbent& incumbent_;
   SearchGraph graph_;
   Annealer annealer_;
+  Elite elite_;
   double mean_cost_;
   double begin_ = 0;
   double shared_at_ = 0;
-  double shared_cost_ = std::numeric_limits<double>::infinity();
   std::uint64_t known_version_ = 0;
   std::uint64_t counted_ = 0;
 };

@@ -30,6 +30,7 @@ void Annealer::load(std::span<const Run> recomputations) {
   std::sort(sorted.begin(), sorted.end());
   state_.clear();
   for (const Run run : sorted) state_.insert(run);
+  best_cost_ = std::numeric_limits<double>::infinity();
   record();
 }
 

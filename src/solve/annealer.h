@@ -21,7 +21,7 @@ class Annealer {
   void set_price(double price);
   double standard_price() const { return standard_price_; }
 
-  /// Replaces the state.
+  /// Replaces the state, and forgets the best.
   void load(std::span<const Run> recomputations);
   /// One random change at this temperature, taken or not.
   void step(double temperature);
@@ -34,7 +34,7 @@ class Annealer {
   /// at most `most` of them.
   void remove_unneeded(std::size_t most);
 
-  /// The cheapest state within the budget so far.
+  /// The cheapest state within the budget since the last load().
   bool has_best() const { return best_cost_ < std::numeric_limits<double>::infinity(); }
   double best_cost() const { return best_cost_; }
   const std::vector<Run>& best() const { return best_; }

@@ -3,6 +3,7 @@
 
 #include "checkmate/simulate.h"
 #include "solve/anneal.h"
+#include "solve/chain_bound.h"
 #include "solve/free_order.h"
 #include "solve/incumbent.h"
 #include "solve/knapsack.h"
@@ -33,7 +34,7 @@ class Portfolio {
  private:
   static constexpr std::size_t kTiny = 12;
   static constexpr std::size_t kSmall = 2000;
-  static constexpr std::size_t kMostSets = 200'000;
+  static constexpr std::size_t kMostSets = 500'000;
 
   bool free_order() const { return search_.options.order == Order::kFree; }
   std::size_t ops() const { return search_.graph.op_count(); }
@@ -46,9 +47,7 @@ class Portfolio {
     if (!incumbent_.done()) segmented_start(search_, incumbent_);
     if (!incumbent_.done() && (ops() <= kSmall || !incumbent_.has_plan())) {
       take(cheapest(search_.part(0.1), baselines()), {});
-      take(solve_chain_dp(search_.part(0.05)), "chain-dp");
     }
-    if (!incumbent_.done() && !incumbent_.has_plan()) look_for_least_budget();
   }
 
   void bound_quickly() {
@@ -69,6 +68,16 @@ class Portfolio {
     if (least.steps) incumbent_.offer(std::move(*least.steps), "least-budget");
   }
 
+  /// What knows the structure of chains, and what tells whether there is a plan at all.
+  void look_closer() {
+    if (!incumbent_.done() && ops() <= kSmall) take(solve_chain_dp(search_.part(0.1)), "chain-dp");
+    if (!incumbent_.done()) {
+      if (const std::optional<Cost> bound = chain_bound(search_.part(0.5)))
+        incumbent_.raise_bound(*bound, "chain-bound");
+    }
+    if (!incumbent_.done() && !incumbent_.has_plan()) look_for_least_budget();
+  }
+
   void take(Outcome outcome, std::string_view source) {
     if (outcome.steps) incumbent_.offer(std::move(*outcome.steps), source.empty() ? outcome.method : source);
     if (outcome.min_feasible) incumbent_.prove_infeasible(*outcome.min_feasible, outcome.detail);
@@ -79,13 +88,18 @@ class Portfolio {
   void search_fixed_order() {
     const std::uint64_t seed = search_.options.seed;
     if (search_.options.threads == 1) {
-      anneal(search_.part(0.3), incumbent_, seed);
+      anneal(search_.part(0.05), incumbent_, seed);
+      look_closer();
+      anneal(search_.part(0.3), incumbent_, seed + 1);
       improve_bounds(search_.part(0.7), incumbent_);
-      anneal(search_.part(search_.by_moves() ? 0.7 : 1), incumbent_, seed + 1);
+      anneal(search_.part(search_.by_moves() ? 0.65 : 1), incumbent_, seed + 2);
       return;
     }
     side_by_side([&](std::uint64_t member) {
-      if (member == 1) improve_bounds(search_, incumbent_);
+      if (member == 1) {
+        look_closer();
+        improve_bounds(search_, incumbent_);
+      }
       anneal(search_, incumbent_, seed + member);
     });
   }
@@ -93,6 +107,7 @@ class Portfolio {
   /// A plan that keeps the order is one, too, and on tight training graphs the better start.
   void search_free_order() {
     const std::uint64_t seed = search_.options.seed;
+    look_closer();
     side_by_side([&](std::uint64_t member) {
       if (member + 1 == static_cast<std::uint64_t>(search_.options.threads)) {
         anneal(search_.part(0.2), incumbent_, seed + member);

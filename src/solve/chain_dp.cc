@@ -5,11 +5,11 @@
 #include <cmath>
 #include <numeric>
 
-#include "checkmate/simulate.h"
 #include "solve/candidates.h"
 #include "solve/chain_model.h"
 #include "solve/chain_program.h"
 #include "solve/chain_sweeps.h"
+#include "solve/fill.h"
 #include "solve/forward.h"
 
 namespace checkmate {
@@ -90,11 +90,17 @@ Outcome solve_chain_dp(const Search& search) {
   const std::uint32_t forward = forward_size(graph);
   if (forward == 0) return {.detail = "the graph has no forward part before a backward op to reverse"};
   Candidates candidates(search);
-  for (std::size_t i = 0; i < kMostLayers.size(); ++i) {
-    try_layers(search, kMostLayers[i], candidates);
-    if (forward <= kMostLayers[i] / 2) break;
+  if (candidates.offer(keep_all_plan(graph).steps)) return std::move(candidates).outcome();
+  for (const std::uint32_t most : kMostLayers) {
+    try_layers(search, most, candidates);
+    if (forward <= most / 2) break;
   }
-  return std::move(candidates).outcome();
+  Outcome outcome = std::move(candidates).outcome();
+  // What rounding and whole layers leave over still saves single runs.
+  constexpr std::size_t kQuicklyFilled = 4'000'000;
+  if (outcome.steps && (outcome.steps->size() - graph.op_count()) * outcome.steps->size() <= kQuicklyFilled)
+    outcome.steps = fill(search, std::move(*outcome.steps));
+  return outcome;
 }
 
 }  // namespace checkmate

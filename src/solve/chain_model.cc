@@ -189,7 +189,7 @@ void ChainModel::measure_reversals() {
   std::vector<bool> counted(graph_.tensor_count());
   std::int64_t live = dying.back();
   Layer layer = 0;
-  for (Stage op = static_cast<Stage>(graph_.op_count()); op-- > forward_;) {
+  for (auto op = static_cast<Stage>(graph_.op_count()); op-- > forward_;) {
     for (; layer < layer_[op]; ++layer) {
       live -= read[layer];
       gradients_[layer] = live;

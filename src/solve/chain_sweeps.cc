@@ -75,7 +75,8 @@ class Sweeper {
   }
 
   void run_wanted(Stage stage) {
-    for (std::size_t next = 0; next < wanted_.size(); ++next) want_inputs(wanted_[next], stage);
+    std::size_t seen = 0;
+    while (seen < wanted_.size()) want_inputs(wanted_[seen++], stage);
     std::sort(wanted_.begin(), wanted_.end());
     for (const OpId op : wanted_) {
       run_op(op, stage);

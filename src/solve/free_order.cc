@@ -51,24 +51,26 @@ class Pace {
 /// A topological order that at each point takes, of the ops that can run, one that adds little memory; with
 /// noise, another each time.
 std::vector<OpId> greedy_order(const InstanceGraph& graph, Random& random, double noise) {
-  constexpr std::size_t kMostCompared = 64;
   const std::size_t count = graph.ops.size() - 1;
+  // Large graphs may have thousands of ops ready, and the deadline does not wait.
+  const std::size_t most_compared = std::clamp<std::size_t>(400'000 / graph.ops.size(), 8, 64);
   std::vector<std::size_t> missing(graph.ops.size());
-  std::vector<std::vector<int>> users(graph.tensors.size());
-  std::vector<int> ready;
+  std::vector<std::vector<std::uint32_t>> users(graph.tensors.size());
+  std::vector<std::uint32_t> ready;
   for (std::size_t op = 0; op <= count; ++op) {
     missing[op] = graph.ops[op].inputs.size();
-    for (const int input : graph.ops[op].inputs) users[input].push_back(static_cast<int>(op));
-    if (missing[op] == 0 && op < count) ready.push_back(static_cast<int>(op));
+    for (const std::uint32_t input : graph.ops[op].inputs)
+      users[input].push_back(static_cast<std::uint32_t>(op));
+    if (missing[op] == 0 && op < count) ready.push_back(static_cast<std::uint32_t>(op));
   }
   std::vector<std::size_t> readers(graph.tensors.size());
   for (std::size_t i = 0; i < users.size(); ++i) readers[i] = users[i].size();
-  const auto growth = [&](int op) {
+  const auto growth = [&](std::uint32_t op) {
     double bytes = 0;
-    for (const int output : graph.ops[op].outputs)
+    for (const std::uint32_t output : graph.ops[op].outputs)
       if (!users[output].empty()) bytes += graph.tensors[output].bytes;
     bytes += noise * random.share() * graph.ops[op].own;
-    for (const int input : graph.ops[op].inputs)
+    for (const std::uint32_t input : graph.ops[op].inputs)
       if (readers[input] == 1) bytes -= graph.tensors[input].bytes;
     return bytes;
   };
@@ -77,19 +79,19 @@ std::vector<OpId> greedy_order(const InstanceGraph& graph, Random& random, doubl
     std::size_t best = 0;
     double least = INFINITY;
     const std::size_t start = random.below(ready.size());
-    for (std::size_t i = 0; i < std::min(ready.size(), kMostCompared); ++i) {
+    for (std::size_t i = 0; i < std::min(ready.size(), most_compared); ++i) {
       const std::size_t candidate = (start + i) % ready.size();
       const double bytes = growth(ready[candidate]);
       if (bytes >= least) continue;
       least = bytes;
       best = candidate;
     }
-    const int op = std::exchange(ready[best], ready.back());
+    const std::uint32_t op = std::exchange(ready[best], ready.back());
     ready.pop_back();
-    order.push_back(OpId{static_cast<std::uint32_t>(op)});
-    for (const int input : graph.ops[op].inputs) --readers[input];
-    for (const int output : graph.ops[op].outputs) {
-      for (const int user : users[output])
+    order.push_back(OpId{op});
+    for (const std::uint32_t input : graph.ops[op].inputs) --readers[input];
+    for (const std::uint32_t output : graph.ops[op].outputs) {
+      for (const std::uint32_t user : users[output])
         if (--missing[user] == 0 && user != graph.end()) ready.push_back(user);
     }
   }
@@ -118,14 +120,17 @@ class FreeOrder {
     for (int round = 0; !pace_.over(); ++round) {
       const double elapsed = pace_.seconds();
       const double left = pace_.total() - elapsed;
+      if (left <= 0) return;
       double seconds = std::min(left, std::max(first_seconds, 0.3 * elapsed));
       if (left - seconds < 0.3 * seconds) seconds = left;
-      if (!incumbent_.has_plan()) {
-        to_first_plan(seconds);
-      } else if (round % 3 == 1) {
-        from_nothing(seconds);
-      } else {
+      const bool has_plan = incumbent_.has_plan();
+      if (round % (has_plan ? 3 : 2) == 1) {
+        // Where none fits so far, the way to one may lead over worse.
+        from_nothing(seconds, has_plan ? usual_price_ : usual_price_ * std::pow(0.01, random_.share()));
+      } else if (has_plan) {
         from_best(seconds);
+      } else {
+        to_first_plan(seconds);
       }
     }
   }
@@ -166,12 +171,12 @@ class FreeOrder {
     anneal_runs(seconds, 0.05);
   }
 
-  void from_nothing(double seconds) {
+  void from_nothing(double seconds, double price) {
     const double kind = random_.share();
     state_.load(kind < 0.4 ? best_order_ : kind < 0.7 ? given_order_ : greedy_order(graph_, random_, 0.5));
     if (anneal_order(0.2 * seconds, std::pow(10, -0.7 + 1.4 * random_.share()))) return;
-    price_ = usual_price_;
-    anneal_runs(seconds, 0.2 * std::pow(10, random_.share()));
+    price_ = price;
+    anneal_runs(0.8 * seconds, 0.2 * std::pow(10, random_.share()));
   }
 
   void from_best(double seconds) {
@@ -193,6 +198,7 @@ class FreeOrder {
         if (!moves_.try_order(threshold(temperature)) || !state_.fits()) continue;
         record();
         offer();
+        pace_.pulse();
         return true;
       }
       pace_.pulse();
@@ -229,14 +235,19 @@ class FreeOrder {
   /// One move, taken if it makes things worse by no more than the threshold; whether it was.
   bool step(double threshold) {
     if (random_.share() < kOrderShare) return moves_.try_order(threshold / price_);
-    const double before = state_.cost() + price_ * state_.overflow();
-    if (moves_.change_runs(price_, before + threshold) &&
-        state_.cost() + price_ * state_.overflow() <= before + threshold) {
+    const double before = badness();
+    const double cost_limit = state_.cost() + price_ * state_.overflow() + threshold;
+    if (moves_.change_runs(price_, cost_limit) && badness() <= before + threshold) {
       state_.commit();
       return true;
     }
     state_.undo();
     return false;
+  }
+
+  /// Without a little for every run, those that cost nothing would pile up.
+  double badness() const {
+    return state_.cost() + 1e-3 * mean_cost_ * state_.size() + price_ * state_.overflow();
   }
 
   /// The price follows the share of states that fit, which is to rise; in the end it only goes up.

@@ -1,6 +1,7 @@
 #include "solve/incumbent.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "checkmate/simulate.h"
 
@@ -16,11 +17,12 @@ bool Incumbent::offer(std::vector<OpId> steps, std::string_view source) {
   if (!plan) return false;
   const Result<Simulation> run = simulate(search_.graph, *plan);
   if (!run) return false;
+  const std::lock_guard lock(mutex_);
   if (run->peak > search_.options.budget) {
-    note_peak(run->peak);
+    least_peak_ = std::min(run->peak, least_peak_.value_or(run->peak));
+    if (run->cost < cost()) hint_ = std::move(plan->steps);
     return false;
   }
-  const std::lock_guard lock(mutex_);
   if (run->cost >= cost()) return false;
   if (!first_plan_seconds_) first_plan_seconds_ = search_.seconds();
   steps_ = std::move(plan->steps);
@@ -66,6 +68,11 @@ double Incumbent::stage_gap() const {
 std::vector<OpId> Incumbent::steps() const {
   const std::lock_guard lock(mutex_);
   return steps_;
+}
+
+std::optional<std::vector<OpId>> Incumbent::take_hint() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(hint_, std::nullopt);
 }
 
 bool Incumbent::done() const { return enough_.stop_requested() || search_.stopped(); }

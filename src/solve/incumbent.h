@@ -18,7 +18,7 @@ class Incumbent {
   explicit Incumbent(const Search& search);
 
   /// Takes the runs if the simulator finds them within the budget and cheaper than the best so far; whether
-  /// it did. O(steps + edges run).
+  /// it did. Runs that are over the budget are kept as a hint. O(steps + edges run).
   bool offer(std::vector<OpId> steps, std::string_view source);
   /// No plan of the order is cheaper than this.
   void raise_bound(Cost bound, std::string_view source);
@@ -40,6 +40,8 @@ class Incumbent {
   /// Grows whenever a plan is taken.
   std::uint64_t version() const { return version_; }
   std::vector<OpId> steps() const;  ///< empty without a plan
+  /// The latest runs that were offered but did not fit, once: perhaps they can be repaired.
+  std::optional<std::vector<OpId>> take_hint();
 
   /// Nothing is left to find: the gap asked for is reached, infeasibility is proven, or the search is
   /// stopped.
@@ -63,6 +65,7 @@ class Incumbent {
   std::atomic<std::uint64_t> moves_{0};
   bool stage_proven_ = false;  // by the paper's class alone
   std::vector<OpId> steps_;
+  std::optional<std::vector<OpId>> hint_;
   std::string_view source_;
   std::optional<double> first_plan_seconds_;
   std::optional<Bytes> least_peak_, min_feasible_;

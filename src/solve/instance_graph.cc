@@ -16,22 +16,26 @@ InstanceGraph::InstanceGraph(const Graph& graph, Bytes whole_budget) {
   }
   size_unit = std::max<std::int64_t>(size_unit, 1);
   cost_unit = std::max<std::int64_t>(cost_unit, 1);
-  const auto in_units = [&](Bytes bytes) { return static_cast<double>(bytes.count() / size_unit); };
+  const auto in_units = [&](Bytes bytes) {
+    const std::int64_t units = bytes.count() / size_unit;
+    return static_cast<double>(units);
+  };
 
-  std::vector<int> number(graph.tensor_count(), -1);
+  std::vector<std::uint32_t> number(graph.tensor_count());
   ops.resize(graph.op_count() + 1);
   for (const OpId id : graph.ops()) {
     Op& op = ops[id.index()];
-    op.cost = static_cast<double>(graph.cost(id).count() / cost_unit);
+    const std::int64_t cost = graph.cost(id).count() / cost_unit;
+    op.cost = static_cast<double>(cost);
     op.workspace = op.own = in_units(graph.workspace(id));
     op.recomputable = graph.recomputable(id);
     for (const TensorId input : graph.inputs(id))
       if (!graph.resident(input)) op.inputs.push_back(number[input.index()]);
     for (const TensorId output : graph.outputs(id)) {
-      const auto tensor = static_cast<int>(tensors.size());
+      const auto tensor = static_cast<std::uint32_t>(tensors.size());
       number[output.index()] = tensor;
       tensors.push_back(
-          {in_units(graph.bytes(output)), static_cast<int>(id.value), static_cast<int>(op.outputs.size())});
+          {in_units(graph.bytes(output)), id.value, static_cast<std::uint32_t>(op.outputs.size())});
       op.own += tensors.back().bytes;
       op.outputs.push_back(tensor);
       if (graph.output(output)) ops.back().inputs.push_back(tensor);

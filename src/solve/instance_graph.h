@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "checkmate/graph.h"
@@ -17,16 +18,16 @@ struct InstanceGraph {
     double own = 0;        ///< bytes of its outputs and workspace
     double workspace = 0;  ///< bytes
     bool recomputable = true;
-    std::vector<int> inputs;   ///< tensors
-    std::vector<int> outputs;  ///< tensors
+    std::vector<std::uint32_t> inputs;   ///< tensors
+    std::vector<std::uint32_t> outputs;  ///< tensors
   };
   struct Tensor {
     double bytes = 0;
-    int producer = 0;
-    int slot = 0;  ///< which of its producer's outputs it is
+    std::uint32_t producer = 0;
+    std::uint32_t slot = 0;  ///< which of its producer's outputs it is
   };
 
-  int end() const { return static_cast<int>(ops.size()) - 1; }
+  std::uint32_t end() const { return static_cast<std::uint32_t>(ops.size()) - 1; }
   /// Whether sums over all tensors, and some of them twice, are exact.
   bool exact() const { return total_bytes < 0x1p51; }
 

@@ -6,10 +6,11 @@
 namespace checkmate {
 namespace {
 
-constexpr double kConeShare = 0.2;
+constexpr double kConeShare = 0.2;  // of the changes of order
 constexpr double kLargestWindow = 300;
 constexpr std::size_t kLargestCone = 40;
-constexpr std::size_t kMostMade = 40;
+constexpr std::size_t kMostMade = 40;      // by one split, beside what it is about
+constexpr std::size_t kMostRunsAnOp = 16;  // on average
 
 }  // namespace
 
@@ -18,15 +19,16 @@ bool InstanceMoves::try_order(double limit) {
 }
 
 bool InstanceMoves::relocate(double limit) {
-  const auto from = static_cast<Position>(random_.below(static_cast<std::uint64_t>(state_.size())));
+  const auto from = static_cast<Position>(random_.below(state_.size()));
   const Instance instance = state_.at(from);
   const Instances::Room room = state_.room(instance);
   if (room.first >= room.last) return false;
   Position to = from;
   const double kind = random_.share();
   if (kind < 0.5) {
-    const auto distance = static_cast<int>(1 + random_.below(1 + random_.below(30)));
-    to = std::clamp(random_.one_in(2) ? from - distance : from + distance, room.first, room.last);
+    const auto distance = static_cast<std::uint32_t>(1 + random_.below(1 + random_.below(30)));
+    to = random_.one_in(2) ? from - std::min(distance, from - room.first)
+                           : from + std::min(distance, room.last - from);
   } else if (kind < 0.7) {
     to = random_.one_in(2) ? room.first : room.last;
   } else {
@@ -38,10 +40,10 @@ bool InstanceMoves::relocate(double limit) {
 /// Moves an instance with its descendants in a window behind the rest of it, or with its ancestors to its
 /// front: always legal, and the only way to move a group whose members hold each other back one by one.
 bool InstanceMoves::move_cone(double limit) {
-  const int size = state_.size();
+  const std::uint32_t size = state_.size();
   const double widest = std::max(1.0, std::min(size / 2.0, kLargestWindow));
-  const auto from = static_cast<Position>(random_.below(static_cast<std::uint64_t>(size)));
-  const int window = 2 + static_cast<int>(std::pow(widest, random_.share()));
+  const auto from = static_cast<Position>(random_.below(size));
+  const std::uint32_t window = 2 + static_cast<std::uint32_t>(std::pow(widest, random_.share()));
   const bool down = random_.one_in(2);
   const std::size_t most = 3 + random_.below(kLargestCone);
   ahead_.clear();
@@ -50,7 +52,7 @@ bool InstanceMoves::move_cone(double limit) {
   return down ? move_descendants(from, window, most, limit) : move_ancestors(from, window, most, limit);
 }
 
-bool InstanceMoves::move_descendants(Position from, int window, std::size_t most, double limit) {
+bool InstanceMoves::move_descendants(Position from, std::uint32_t window, std::size_t most, double limit) {
   const Position end = std::min(state_.size(), from + window + 1);
   marks_.resize(std::max(marks_.size(), state_.instance_count()));
   for (Position i = from; i < end; ++i) {
@@ -68,11 +70,11 @@ bool InstanceMoves::move_descendants(Position from, int window, std::size_t most
   return state_.reorder(from, ahead_, limit);
 }
 
-bool InstanceMoves::move_ancestors(Position from, int window, std::size_t most, double limit) {
-  const Position end = std::max(0, from - window);
+bool InstanceMoves::move_ancestors(Position from, std::uint32_t window, std::size_t most, double limit) {
+  const Position end = from - std::min(from, window);
   marks_.resize(std::max(marks_.size(), state_.instance_count()));
   // Both lists from the back.
-  for (Position i = from; i >= end; --i) {
+  for (Position i = from + 1; i-- > end;) {
     const Instance instance = state_.at(i);
     if (i < from && !read_by_marked(instance)) {
       behind_.push_back(instance);
@@ -85,7 +87,7 @@ bool InstanceMoves::move_ancestors(Position from, int window, std::size_t most, 
   if (behind_.empty()) return false;
   behind_.insert(behind_.end(), ahead_.begin(), ahead_.end());
   std::reverse(behind_.begin(), behind_.end());
-  return state_.reorder(from + 1 - static_cast<int>(behind_.size()), behind_, limit);
+  return state_.reorder(from + 1 - static_cast<std::uint32_t>(behind_.size()), behind_, limit);
 }
 
 bool InstanceMoves::reads_marked(Instance instance) const {
@@ -116,7 +118,7 @@ bool InstanceMoves::change_runs(double price, double cost_limit) {
 }
 
 bool InstanceMoves::remove_some() {
-  const std::span<const int> repeated = state_.repeated();
+  const std::span<const std::uint32_t> repeated = state_.repeated();
   if (repeated.empty()) return false;
   const std::span<const Instance> runs = state_.runs(repeated[random_.below(repeated.size())]);
   // The first run is there for those who read it before the second.
@@ -129,9 +131,9 @@ bool InstanceMoves::remove_some() {
 
 /// Whoever reads the instance reads the run before it instead; what only it has read goes, too.
 bool InstanceMoves::remove(Instance instance) {
-  const int op = state_.op(instance);
+  const std::uint32_t op = state_.op(instance);
   if (state_.runs(op).size() < 2) return false;
-  for (int slot = 0; slot < state_.value_count(instance); ++slot) {
+  for (std::uint32_t slot = 0; slot < state_.value_count(instance); ++slot) {
     const Value value = state_.first_value(instance) + slot;
     while (!state_.consumers(value).empty()) {
       const Instance consumer = state_.consumers(value).back();
@@ -157,8 +159,7 @@ void InstanceMoves::remove_if_unread(Instance instance) {
 
 bool InstanceMoves::split_some(bool anywhere) {
   // The end, too, reads.
-  const auto consumer =
-      state_.at(static_cast<Position>(random_.below(static_cast<std::uint64_t>(state_.size()) + 1)));
+  const auto consumer = state_.at(static_cast<Position>(random_.below(state_.size() + 1ULL)));
   const std::span<const Value> inputs = state_.inputs(consumer);
   if (inputs.empty()) return false;
   return split({inputs[random_.below(inputs.size())], consumer}, anywhere);
@@ -176,7 +177,7 @@ bool InstanceMoves::split(const Use& use, bool anywhere) {
     if (position < here && position > before) before = position;
   }
   if (here - before < 2) return false;
-  budget_ = static_cast<int>(1 + random_.below(kMostMade));
+  inputs_left_ = random_.below(kMostMade);
   appetite_ = 1 - std::pow(random_.share(), 2);
   needs_.clear();
   const Position place = anywhere ? static_cast<Position>(random_.between(before + 1, here)) : here;
@@ -193,7 +194,7 @@ bool InstanceMoves::split(const Use& use, bool anywhere) {
 
 /// Whoever reads `from` after `to` has run reads `to`.
 void InstanceMoves::hand_over(Instance from, Instance to) {
-  for (int slot = 0; slot < state_.value_count(from); ++slot) {
+  for (std::uint32_t slot = 0; slot < state_.value_count(from); ++slot) {
     const Value value = state_.first_value(from) + slot;
     for (std::size_t i = state_.consumers(value).size(); i-- > 0;) {
       const Instance consumer = state_.consumers(value)[i];
@@ -205,11 +206,12 @@ void InstanceMoves::hand_over(Instance from, Instance to) {
 
 /// Runs the op at the position. For each input that is not there any more, keeping it until then is weighed
 /// against making it again, likewise.
-InstanceMoves::Instance InstanceMoves::make(int op, Position position) {
+InstanceMoves::Instance InstanceMoves::make(std::uint32_t op, Position position) {
   const InstanceGraph::Op& spec = graph_.ops[op];
   if (state_.cost() + spec.cost > make_limit_) return Instances::kNobody;
+  if (state_.size() > kMostRunsAnOp * graph_.ops.size()) return Instances::kNobody;
   const std::size_t first_need = needs_.size();
-  for (int i = 0; i < static_cast<int>(spec.inputs.size()); ++i) {
+  for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(spec.inputs.size()); ++i) {
     const InstanceGraph::Tensor& tensor = graph_.tensors[spec.inputs[i]];
     const Instance source = state_.latest_before(tensor.producer, position);
     if (source == Instances::kNobody) return Instances::kNobody;
@@ -229,7 +231,8 @@ bool InstanceMoves::remake_input(Instance instance, const Need& need) {
   if (state_.maker(state_.inputs(instance)[need.input]) != source) return true;
   const double cost = state_.op_of(source).cost;
   const bool worth_it = need.overflow * price_ > cost * (0.2 + 2 * random_.share());
-  if (random_.share() >= (worth_it ? appetite_ : 0.1 * appetite_) || --budget_ <= 0) return true;
+  if (random_.share() >= (worth_it ? appetite_ : 0.1 * appetite_) || inputs_left_ == 0) return true;
+  --inputs_left_;
   const Instance made = make(state_.op(source), state_.position(instance));
   if (made == Instances::kNobody) return false;
   hand_over(source, made);
@@ -245,8 +248,8 @@ bool InstanceMoves::repair() {
 /// One recomputation less, and others where that is missed most.
 bool InstanceMoves::swap() {
   if (!remove_some()) return false;
-  const auto most = static_cast<int>(1 + random_.below(3));
-  for (int i = 0; i < most && !state_.fits(); ++i)
+  const auto most = static_cast<std::uint32_t>(1 + random_.below(3));
+  for (std::uint32_t i = 0; i < most && !state_.fits(); ++i)
     if (!drop_at(worst(), 1 + random_.below(4))) break;
   return true;
 }
@@ -284,11 +287,10 @@ void InstanceMoves::find_idle(Position position, std::size_t most) {
   idle_.clear();
   if (position == 0) return;
   for (std::size_t tries = 0; tries < 15 * most && idle_.size() < most; ++tries) {
-    const Instance instance =
-        state_.at(static_cast<Position>(random_.below(static_cast<std::uint64_t>(position))));
-    const int count = state_.value_count(instance);
-    const Value value = state_.first_value(instance) +
-                        (count == 1 ? 0 : static_cast<int>(random_.below(static_cast<std::uint64_t>(count))));
+    const Instance instance = state_.at(static_cast<Position>(random_.below(position)));
+    const std::uint32_t count = state_.value_count(instance);
+    const Value value =
+        state_.first_value(instance) + (count == 1 ? 0 : static_cast<std::uint32_t>(random_.below(count)));
     Instance next = Instances::kNobody;
     bool used_here = false;
     for (const Instance consumer : state_.consumers(value)) {
@@ -308,7 +310,7 @@ InstanceMoves::Position InstanceMoves::worst() const {
 }
 
 InstanceMoves::Position InstanceMoves::some_overfull() {
-  const auto size = static_cast<std::uint64_t>(state_.size());
+  const auto size = state_.size();
   const auto start = static_cast<Position>(random_.below(size));
   for (Position i = start; i < state_.size(); ++i)
     if (state_.penalty(state_.memory(i)) > 0) return i;

@@ -28,7 +28,7 @@ class InstanceMoves {
   using Position = Instances::Position;
   using Value = Instances::Value;
   struct Need {
-    int input;
+    std::uint32_t input;
     Instance source;
     double overflow;  // of keeping it instead of making it again
   };
@@ -39,8 +39,8 @@ class InstanceMoves {
 
   bool relocate(double limit);
   bool move_cone(double limit);
-  bool move_descendants(Position from, int window, std::size_t most, double limit);
-  bool move_ancestors(Position from, int window, std::size_t most, double limit);
+  bool move_descendants(Position from, std::uint32_t window, std::size_t most, double limit);
+  bool move_ancestors(Position from, std::uint32_t window, std::size_t most, double limit);
   bool reads_marked(Instance instance) const;
   bool read_by_marked(Instance instance) const;
 
@@ -49,7 +49,7 @@ class InstanceMoves {
   void remove_if_unread(Instance instance);
   bool split_some(bool anywhere);
   bool split(const Use& use, bool anywhere);
-  Instance make(int op, Position position);
+  Instance make(std::uint32_t op, Position position);
   bool remake_input(Instance instance, const Need& need);
   void hand_over(Instance from, Instance to);
   bool repair();
@@ -65,10 +65,10 @@ class InstanceMoves {
 
   double price_ = 0;
   double cost_limit_ = 0;
-  double make_limit_ = 0;    // the same, for what one split makes
-  bool only_split_ = false;  // nothing comes after the split that would make more of it
-  double appetite_ = 0;      // how likely an input is made again rather than kept
-  int budget_ = 0;           // of instances that one split may make
+  double make_limit_ = 0;        // the same, for what one split makes
+  bool only_split_ = false;      // nothing comes after the split that would make more of it
+  double appetite_ = 0;          // how likely an input is made again rather than kept
+  std::size_t inputs_left_ = 0;  // that one split may make again
   std::vector<Need> needs_;
   std::vector<Use> idle_;
 

@@ -6,7 +6,7 @@
 namespace checkmate {
 namespace {
 
-void remove_one(std::vector<int>& items, int item) {
+void remove_one(std::vector<std::uint32_t>& items, std::uint32_t item) {
   *std::find(items.begin(), items.end(), item) = items.back();
   items.pop_back();
 }
@@ -24,11 +24,11 @@ Instances::Instances(const InstanceGraph& graph)
 void Instances::load(std::span<const OpId> steps) {
   clear();
   std::vector<Instance> latest(graph_.ops.size(), kNobody);
-  for (const int op : useful(steps)) {
+  for (const std::uint32_t op : useful(steps)) {
     const Instance instance = take(op);
     const Node& node = nodes_[instance];
     position_[instance] = static_cast<Position>(sequence_.size());
-    for (int i = 0; i < node.input_count; ++i) {
+    for (std::uint32_t i = 0; i < node.input_count; ++i) {
       const InstanceGraph::Tensor& tensor = graph_.tensors[graph_.ops[op].inputs[i]];
       const Value value = nodes_[latest[tensor.producer]].first_value + tensor.slot;
       inputs_[node.first_input + i] = value;
@@ -38,25 +38,25 @@ void Instances::load(std::span<const OpId> steps) {
     sequence_.push_back(instance);
     count_run(instance);
   }
-  size_ = static_cast<int>(sequence_.size()) - 1;
+  size_ = static_cast<std::uint32_t>(sequence_.size()) - 1;
   recompute_memory();
 }
 
 /// The ops of the steps that somebody reads or that are the first of their op, and the end.
-std::vector<int> Instances::useful(std::span<const OpId> steps) const {
-  std::vector<int> ops;
-  for (const OpId step : steps) ops.push_back(static_cast<int>(step.value));
+std::vector<std::uint32_t> Instances::useful(std::span<const OpId> steps) const {
+  std::vector<std::uint32_t> ops;
+  for (const OpId step : steps) ops.push_back(step.value);
   ops.push_back(graph_.end());
-  std::vector<int> latest(graph_.ops.size(), -1);
-  std::vector<int> count(graph_.ops.size(), 0);
-  std::vector<int> sources;  // of all steps, end to end
-  std::vector<int> readers(ops.size(), 0);
+  std::vector<std::uint32_t> latest(graph_.ops.size());
+  std::vector<std::uint32_t> count(graph_.ops.size(), 0);
+  std::vector<std::uint32_t> sources;  // of all steps, end to end
+  std::vector<std::uint32_t> readers(ops.size(), 0);
   for (std::size_t i = 0; i < ops.size(); ++i) {
-    for (const int input : graph_.ops[ops[i]].inputs) {
+    for (const std::uint32_t input : graph_.ops[ops[i]].inputs) {
       sources.push_back(latest[graph_.tensors[input].producer]);
       ++readers[sources.back()];
     }
-    latest[ops[i]] = static_cast<int>(i);
+    latest[ops[i]] = static_cast<std::uint32_t>(i);
     ++count[ops[i]];
   }
   std::size_t end = sources.size();
@@ -65,11 +65,11 @@ std::vector<int> Instances::useful(std::span<const OpId> steps) const {
     if (readers[i] == 0 && count[ops[i]] > 1) {
       for (std::size_t source = begin; source < end; ++source) --readers[sources[source]];
       --count[ops[i]];
-      ops[i] = -1;
+      ops[i] = kNobody;
     }
     end = begin;
   }
-  ops.erase(std::remove(ops.begin(), ops.end(), -1), ops.end());
+  ops.erase(std::remove(ops.begin(), ops.end(), kNobody), ops.end());
   return ops;
 }
 
@@ -77,7 +77,7 @@ void Instances::clear() {
   commit();
   for (std::size_t op = 0; op < runs_.size(); ++op) {
     for (const Instance instance : runs_[op]) {
-      for (int i = 0; i < nodes_[instance].value_count; ++i)
+      for (std::uint32_t i = 0; i < nodes_[instance].value_count; ++i)
         values_[nodes_[instance].first_value + i].consumers.clear();
     }
     spares_[op].insert(spares_[op].end(), runs_[op].begin(), runs_[op].end());
@@ -90,7 +90,7 @@ void Instances::clear() {
 
 /// An instance of the op that is nowhere yet. Numbers, and the room for inputs and values that goes with
 /// them, are used again by the same op only.
-Instances::Instance Instances::take(int op) {
+Instances::Instance Instances::take(std::uint32_t op) {
   if (!spares_[op].empty()) {
     const Instance instance = spares_[op].back();
     spares_[op].pop_back();
@@ -98,11 +98,14 @@ Instances::Instance Instances::take(int op) {
   }
   const InstanceGraph::Op& spec = graph_.ops[op];
   const auto instance = static_cast<Instance>(nodes_.size());
-  nodes_.push_back({spec.own, op, static_cast<int>(inputs_.size()), static_cast<int>(spec.inputs.size()),
-                    static_cast<int>(values_.size()), static_cast<int>(spec.outputs.size())});
+  nodes_.push_back({spec.own, op, static_cast<std::uint32_t>(inputs_.size()),
+                    static_cast<std::uint32_t>(spec.inputs.size()),
+                    static_cast<std::uint32_t>(values_.size()),
+                    static_cast<std::uint32_t>(spec.outputs.size())});
   position_.push_back(0);
   inputs_.resize(inputs_.size() + spec.inputs.size());
-  for (const int output : spec.outputs) values_.push_back({graph_.tensors[output].bytes, instance, {}});
+  for (const std::uint32_t output : spec.outputs)
+    values_.push_back({graph_.tensors[output].bytes, instance, {}});
   return instance;
 }
 
@@ -119,20 +122,19 @@ void Instances::recompute_memory() {
   }
   double now = 0;
   for (std::size_t i = 0; i < sequence_.size(); ++i) memory_[i] = now += change[i];
-  overflow_ = penalty_.sum(memory_.data(), static_cast<int>(memory_.size()));
+  overflow_ = penalty_.sum(memory_.data(), static_cast<std::uint32_t>(memory_.size()));
 }
 
 std::vector<OpId> Instances::steps() const {
   std::vector<OpId> steps;
-  steps.reserve(static_cast<std::size_t>(size_));
-  for (Position i = 0; i < size_; ++i)
-    steps.push_back(OpId{static_cast<std::uint32_t>(nodes_[sequence_[i]].op)});
+  steps.reserve(size_);
+  for (Position i = 0; i < size_; ++i) steps.push_back(OpId{nodes_[sequence_[i]].op});
   return steps;
 }
 
-int Instances::input_of(Instance consumer, Value value) const {
+std::uint32_t Instances::input_of(Instance consumer, Value value) const {
   const std::span<const Value> all = inputs(consumer);
-  return static_cast<int>(std::find(all.begin(), all.end(), value) - all.begin());
+  return static_cast<std::uint32_t>(std::find(all.begin(), all.end(), value) - all.begin());
 }
 
 bool Instances::read(Instance instance) const {
@@ -151,7 +153,7 @@ Instances::Position Instances::last_use_without(Value value, Instance ignored) c
   return last;
 }
 
-Instances::Instance Instances::latest_before(int op, Position position) const {
+Instances::Instance Instances::latest_before(std::uint32_t op, Position position) const {
   Instance latest = kNobody;
   for (const Instance run : runs_[op]) {
     if (position_[run] < position && (latest == kNobody || position_[run] > position_[latest])) latest = run;
@@ -193,16 +195,16 @@ void Instances::bring_last_to_front(Value value) {
 }
 
 void Instances::count_run(Instance instance) {
-  const int op = nodes_[instance].op;
+  const std::uint32_t op = nodes_[instance].op;
   runs_[op].push_back(instance);
   cost_ += graph_.ops[op].cost;
   if (runs_[op].size() != 2) return;
-  repeated_at_[op] = static_cast<int>(repeated_.size());
+  repeated_at_[op] = static_cast<std::uint32_t>(repeated_.size());
   repeated_.push_back(op);
 }
 
 void Instances::discount_run(Instance instance) {
-  const int op = nodes_[instance].op;
+  const std::uint32_t op = nodes_[instance].op;
   remove_one(runs_[op], instance);
   cost_ -= graph_.ops[op].cost;
   if (runs_[op].size() != 1) return;
@@ -245,7 +247,7 @@ void Instances::unlink(Instance instance) {
 }
 
 /// Both values are of the same tensor: only where just one of them is there does the memory change.
-void Instances::bind(Instance consumer, int input, Value to) {
+void Instances::bind(Instance consumer, std::uint32_t input, Value to) {
   Value& bound = inputs_[nodes_[consumer].first_input + input];
   const Position here = position_[consumer];
   detach(bound, consumer);
@@ -260,7 +262,7 @@ void Instances::bind(Instance consumer, int input, Value to) {
   bound = to;
 }
 
-Instances::Instance Instances::insert(int op, Position position) {
+Instances::Instance Instances::insert(std::uint32_t op, Position position) {
   const Instance instance = take(op);
   const InstanceGraph::Op& spec = graph_.ops[op];
   for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
@@ -270,7 +272,8 @@ Instances::Instance Instances::insert(int op, Position position) {
       spares_[op].push_back(instance);
       return kNobody;
     }
-    inputs_[nodes_[instance].first_input + static_cast<int>(i)] = nodes_[source].first_value + tensor.slot;
+    inputs_[nodes_[instance].first_input + static_cast<std::uint32_t>(i)] =
+        nodes_[source].first_value + tensor.slot;
   }
   link(instance, position);
   log_.push_back({Change::Kind::kInsert, instance, position});
@@ -283,7 +286,7 @@ void Instances::erase(Instance instance) {
   unlink(instance);
 }
 
-void Instances::rebind(Instance consumer, int input, Value to) {
+void Instances::rebind(Instance consumer, std::uint32_t input, Value to) {
   log_.push_back({Change::Kind::kRebind, consumer, input, inputs(consumer)[input]});
   bind(consumer, input, to);
 }
@@ -370,7 +373,7 @@ bool Instances::relocate(Instance instance, Position to, double limit) {
     sweep_earlier(instance, to);
   }
   const auto [first, last] = std::minmax(from, to);
-  const int count = last - first + 1;
+  const std::uint32_t count = last - first + 1;
   const double added =
       penalty_.sum(tried_.data() + first, count) - penalty_.sum(memory_.data() + first, count);
   if (added > limit) return false;
@@ -384,9 +387,9 @@ bool Instances::relocate(Instance instance, Position to, double limit) {
 }
 
 bool Instances::reorder(Position first, std::span<const Instance> order, double limit) {
-  const auto count = static_cast<int>(order.size());
+  const auto count = static_cast<std::uint32_t>(order.size());
   const double before = penalty_.sum(memory_.data() + first, count);
-  for (int i = 0; i < count; ++i) position_[order[i]] = first + i;
+  for (std::uint32_t i = 0; i < count; ++i) position_[order[i]] = first + i;
   if (!sweep(first, order, before + limit)) {
     for (Position i = first; i < first + count; ++i) position_[sequence_[i]] = i;
     return false;

@@ -25,9 +25,9 @@ namespace checkmate {
 /// numbers, exact. Insertion and erasure take time linear in the runs behind them, with a small constant.
 class Instances {
  public:
-  using Instance = int;  ///< a run of an op; it keeps its number while others come, go and move
-  using Value = int;     ///< an output of an instance
-  using Position = int;
+  using Instance = std::uint32_t;  ///< a run of an op; it keeps its number while others come, go and move
+  using Value = std::uint32_t;     ///< an output of an instance
+  using Position = std::uint32_t;
 
   explicit Instances(const InstanceGraph& graph);
 
@@ -36,36 +36,36 @@ class Instances {
   void load(std::span<const OpId> steps);
   std::vector<OpId> steps() const;
 
-  int size() const { return size_; }  ///< runs, without the end
+  std::uint32_t size() const { return size_; }  ///< runs, without the end
   Instance at(Position position) const { return sequence_[position]; }
   Position position(Instance instance) const { return position_[instance]; }
-  int op(Instance instance) const { return nodes_[instance].op; }
+  std::uint32_t op(Instance instance) const { return nodes_[instance].op; }
   const InstanceGraph::Op& op_of(Instance instance) const { return graph_.ops[nodes_[instance].op]; }
   /// One for each input of its op.
   std::span<const Value> inputs(Instance instance) const {
     const Node& node = nodes_[instance];
-    return {inputs_.data() + node.first_input, static_cast<std::size_t>(node.input_count)};
+    return {inputs_.data() + node.first_input, node.input_count};
   }
   /// One for each output of its op, counting up.
   Value first_value(Instance instance) const { return nodes_[instance].first_value; }
-  int value_count(Instance instance) const { return nodes_[instance].value_count; }
+  std::uint32_t value_count(Instance instance) const { return nodes_[instance].value_count; }
   Instance maker(Value value) const { return values_[value].maker; }
   double bytes(Value value) const { return values_[value].bytes; }
   std::span<const Instance> consumers(Value value) const { return values_[value].consumers; }
-  std::span<const Instance> runs(int op) const { return runs_[op]; }               ///< in no order
-  std::span<const int> repeated() const { return repeated_; }                      ///< ops with several runs
+  std::span<const Instance> runs(std::uint32_t op) const { return runs_[op]; }     ///< in no order
+  std::span<const std::uint32_t> repeated() const { return repeated_; }            ///< ops with several runs
   bool read(Instance instance) const;                                              ///< by anyone
   bool placed(Instance instance) const { return position_[instance] != kNobody; }  ///< not erased
   std::size_t instance_count() const { return nodes_.size(); }                     ///< numbers are below this
   /// Which input of the consumer the value is.
-  int input_of(Instance consumer, Value value) const;
+  std::uint32_t input_of(Instance consumer, Value value) const;
   /// Where it ends, its own run if nobody reads it.
   Position last_use(Value value) const {
     const ValueState& state = values_[value];
     return position_[state.consumers.empty() ? state.maker : state.consumers.front()];
   }
   /// The latest run of the op before the position; kNobody where there is none.
-  Instance latest_before(int op, Position position) const;
+  Instance latest_before(std::uint32_t op, Position position) const;
 
   double cost() const { return cost_; }
   double memory(Position position) const { return memory_[position]; }
@@ -82,10 +82,10 @@ class Instances {
   // Instances that are erased keep their number until then.
 
   /// A run that reads the latest runs before the position, or kNobody where an input has none.
-  Instance insert(int op, Position position);
+  Instance insert(std::uint32_t op, Position position);
   /// One that nobody reads.
   void erase(Instance instance);
-  void rebind(Instance consumer, int input, Value to);
+  void rebind(Instance consumer, std::uint32_t input, Value to);
   std::size_t mark() const { return log_.size(); }
   void undo(std::size_t mark = 0);
   void commit();
@@ -103,12 +103,12 @@ class Instances {
   /// is there, if that adds at most `limit` to the overflow; whether it did.
   bool reorder(Position first, std::span<const Instance> order, double limit);
 
-  static constexpr Instance kNobody = -1;
+  static constexpr Instance kNobody = UINT32_MAX;
 
  private:
   struct Node {
     double own;  // as of its op
-    int op, first_input, input_count, first_value, value_count;
+    std::uint32_t op, first_input, input_count, first_value, value_count;
   };
   struct ValueState {
     double bytes;
@@ -118,7 +118,7 @@ class Instances {
   struct Change {
     enum class Kind : std::uint8_t { kInsert, kErase, kRebind } kind;
     Instance instance;
-    int place;  // erase: the position; rebind: the input
+    std::uint32_t place;  // erase: the position; rebind: the input
     Value from = 0;
   };
 
@@ -126,14 +126,14 @@ class Instances {
   double own(Position position) const { return nodes_[sequence_[position]].own; }
   /// Bytes that are there before and after the instant at which the position begins.
   double carried(Position position) const { return memory_[position] - own(position); }
-  std::vector<int> useful(std::span<const OpId> steps) const;
+  std::vector<std::uint32_t> useful(std::span<const OpId> steps) const;
   void clear();
-  Instance take(int op);
+  Instance take(std::uint32_t op);
   void recompute_memory();
   void add(Position first, Position last, double bytes);
   void link(Instance instance, Position position);
   void unlink(Instance instance);
-  void bind(Instance consumer, int input, Value to);
+  void bind(Instance consumer, std::uint32_t input, Value to);
   void attach(Value value, Instance consumer);
   void detach(Value value, Instance consumer);
   void bring_last_to_front(Value value);
@@ -147,15 +147,15 @@ class Instances {
   const InstanceGraph& graph_;
   double toll_;
   Overflow penalty_;
-  int size_ = 0;
+  std::uint32_t size_ = 0;
   double cost_ = 0;
   double overflow_ = 0;
   std::vector<Node> nodes_;
   std::vector<Position> position_;
   std::vector<Value> inputs_;
   std::vector<ValueState> values_;
-  std::vector<std::vector<Instance>> runs_, spares_;  // per op
-  std::vector<int> repeated_, repeated_at_;           // ops with several runs; per op, its place there
+  std::vector<std::vector<Instance>> runs_, spares_;   // per op
+  std::vector<std::uint32_t> repeated_, repeated_at_;  // ops with several runs; per op, its place there
   std::vector<Instance> sequence_;
   std::vector<double> memory_;
   std::vector<double> tried_;                           // what memory_ would be there

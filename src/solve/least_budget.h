@@ -12,11 +12,11 @@ namespace checkmate {
 /// How little memory is enough. All amounts include the graph's fixed bytes.
 struct LeastBudget {
   Bytes lower;                      ///< no plan, of any order, fits in less
-  std::optional<Bytes> upper = {};  ///< enough for some plan of the fixed order, and so of the free one
-  bool exact = false;               ///< lower is enough, too: upper == lower
+  std::optional<Bytes> upper = {};  ///< a plan of the order asked for fits in this
+  bool exact = false;               ///< upper == lower
   std::optional<std::vector<OpId>> steps =
-      {};                   ///< a plan of the order asked for within `upper`, where one fell off
-  std::string detail = {};  ///< one sentence: what binds, or why the search ended
+      {};                   ///< such a plan, where one fell off; for its peak, not its cost
+  std::string detail = {};  ///< one sentence: what needs as much as `lower`
 };
 
 /// Looks for the least budget from the end of the plan. Let F(T) be the least memory in which the values T
@@ -34,14 +34,16 @@ struct LeastBudget {
 ///
 /// Where all ops are recomputable, the largest F of a target is also enough, whatever the order of first
 /// runs: take the ops in that order, make each from nothing and forget all, and at the end make the outputs;
-/// F of an op is at most F of a target that needs it. With ops that run once the targets cannot be made one
-/// after the other, so F is a lower bound only, and neither `upper` nor `exact` is ever claimed.
+/// F of an op is at most F of a target that needs it. Workspace, several outputs of an op and outputs that
+/// stay are all in the recurrence. With ops that run once the targets cannot be made one after the other, so
+/// F is a lower bound only; `upper` is then set only where the ways to the targets, end to end, happen to be
+/// a plan.
 ///
 /// F is a bottleneck path over sets, searched best-first; subsets bound it from below (SetBounds), which is
 /// what proves ResNet50's. Ends when lower and upper meet, at search.stopped(), or when no more states may be
 /// kept; with `enough`, as soon as lower is above it or upper is not. Memory: at most about 300 bytes for
-/// each of most_states. Time: at most a few microseconds for each of 16 x most_states, times the square of
-/// the inputs of an op.
+/// each of most_states. Time: at most some microseconds for each of 16 x most_states, more where ops have
+/// many inputs.
 LeastBudget least_budget(const Search& search, std::size_t most_states, std::optional<Bytes> enough = {});
 
 }  // namespace checkmate

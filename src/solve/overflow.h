@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstring>
 
 namespace checkmate {
@@ -13,31 +14,32 @@ class Overflow {
 
   double of(double memory) const { return memory > budget_ ? memory - free_ : 0; }
 
-  double sum(const double* memory, int count) const {
+  double sum(const double* memory, std::size_t count) const {
     return fold(
-        count, [=, this](int i) { return of(load(memory + i)); }, [=, this](int i) { return of(memory[i]); });
+        count, [=, this](std::size_t i) { return of(load(memory + i)); },
+        [=, this](std::size_t i) { return of(memory[i]); });
   }
 
   /// How the sum changes if `bytes` come to each.
-  double change(const double* memory, int count, double bytes) const {
+  double change(const double* memory, std::size_t count, double bytes) const {
     const Pair more{bytes, bytes};
     return fold(
-        count, [=, this](int i) { return of(load(memory + i) + more) - of(load(memory + i)); },
-        [=, this](int i) { return of(memory[i] + bytes) - of(memory[i]); });
+        count, [=, this](std::size_t i) { return of(load(memory + i) + more) - of(load(memory + i)); },
+        [=, this](std::size_t i) { return of(memory[i] + bytes) - of(memory[i]); });
   }
 
   /// Adds `bytes` to each and returns how the sum changes.
-  double add(double* memory, int count, double bytes) const {
+  double add(double* memory, std::size_t count, double bytes) const {
     const Pair more{bytes, bytes};
     return fold(
         count,
-        [=, this](int i) {
+        [=, this](std::size_t i) {
           const Pair before = load(memory + i);
           const Pair after = before + more;
           std::memcpy(memory + i, &after, sizeof after);
           return of(after) - of(before);
         },
-        [=, this](int i) {
+        [=, this](std::size_t i) {
           const double before = memory[i];
           memory[i] += bytes;
           return of(memory[i]) - of(before);
@@ -57,10 +59,10 @@ class Overflow {
   Pair of(Pair memory) const { return memory > budgets_ ? memory - frees_ : Pair{}; }
 
   template <class OfPair, class OfOne>
-  static double fold(int count, const OfPair& of_pair, const OfOne& of_one) {
+  static double fold(std::size_t count, const OfPair& of_pair, const OfOne& of_one) {
     Pair even{};
     Pair odd{};
-    int i = 0;
+    std::size_t i = 0;
     for (; i + 4 <= count; i += 4) {
       even += of_pair(i);
       odd += of_pair(i + 2);
