@@ -83,7 +83,8 @@ LinearSolution relaxation_with_cuts(MomentsModel& model) {
   }
 }
 
-void expect_bound(const MomentsModel& model, const LinearSolution& solution, const std::optional<Cost>& optimum) {
+void expect_bound(const MomentsModel& model, const LinearSolution& solution,
+                  const std::optional<Cost>& optimum) {
   if (!optimum || model.program().column_count() == 0) return;
   ASSERT_EQ(solution.status, LinearSolution::Status::kOptimal);
   EXPECT_LE(*safe_bound(model.graph(), model.cost_of(solution.bound)), *optimum);
@@ -95,7 +96,9 @@ TEST(MomentsModel, NeverBoundsAboveTheOptimum) {
     const Case c = random_case(seed);
     const std::optional<Cost> optimum = exact(c, false).lower_bound;
     std::mt19937_64 random(seed);
-    MomentsModel model(c.graph, {.budget = c.budget, .moments = random_moments(c.graph, random)});
+    MomentsModel model(c.graph, {.budget = c.budget,
+                                 .moments = random_moments(c.graph, random),
+                                 .inner = seed % 2 == 0 ? all_inner(c.graph) : std::vector<InnerMoment>{}});
     expect_bound(model, relaxation_with_cuts(model), optimum);
     expect_bound(model, LinearSolver(model.program()).solve({}), optimum);
   }
@@ -109,7 +112,8 @@ TEST(MomentsModel, WithInnerMomentsNeverBoundsAboveTheOptimumOfThePapersClass) {
     std::mt19937_64 random(seed);
     MomentsModel model(c.graph, {.budget = c.budget,
                                  .moments = random_moments(c.graph, random),
-                                 .inner = all_inner(c.graph)});
+                                 .inner = all_inner(c.graph),
+                                 .scope = Scope::kPapersClass});
     expect_bound(model, relaxation_with_cuts(model), optimum);
     expect_bound(model, LinearSolver(model.program()).solve({}), optimum);
   }
@@ -118,11 +122,14 @@ TEST(MomentsModel, WithInnerMomentsNeverBoundsAboveTheOptimumOfThePapersClass) {
 TEST(MomentsModel, WithAllMomentsIsExactForThePapersClass) {
   for (std::uint64_t seed = 7000; seed < 7300; ++seed) {
     SCOPED_TRACE(seed);
-    const Case c = random_case(3 * seed);  // without outputs: here they may also be rerun after the last stage
+    const Case c =
+        random_case(3 * seed);  // without outputs: here they may also be rerun after the last stage
     const std::optional<Cost> optimum = exact(c, true).stage_lower_bound;
     std::vector<Stage> moments;
     for (const OpId op : c.graph.ops()) moments.push_back(op.value);
-    const MomentsModel model(c.graph, {.budget = c.budget, .moments = moments, .inner = all_inner(c.graph)});
+    const MomentsModel model(
+        c.graph,
+        {.budget = c.budget, .moments = moments, .inner = all_inner(c.graph), .scope = Scope::kPapersClass});
     const LinearSolution solution = LinearSolver(model.program()).solve({});
     if (!optimum || model.program().column_count() == 0) continue;
     ASSERT_EQ(solution.status, LinearSolution::Status::kOptimal);
@@ -141,7 +148,8 @@ TEST(MomentsModel, HoldsEveryPlanWithinTheBudget) {
     const Simulation simulation = simulate(c.graph, plan).value();
     // The plan's own peak is the least budget that it holds.
     const Bytes budget = below(random, 2) == 0 ? simulation.peak : std::max(c.budget, simulation.peak);
-    MomentsModel model(c.graph, {.budget = budget, .moments = random_moments(c.graph, random)});
+    MomentsModel model(
+        c.graph, {.budget = budget, .moments = random_moments(c.graph, random), .inner = all_inner(c.graph)});
     relaxation_with_cuts(model);
     const std::vector<double> columns = model.columns_of(steps);
     EXPECT_EQ(model.program().violated_row(columns), std::nullopt);

@@ -42,11 +42,12 @@ Knapsack knapsack_at(const MomentsModel& model, std::uint32_t block, std::span<c
 }
 
 /// Even if all items with `given` were dropped, the others would have to cover the rest of the need, none of
-/// them more than that rest; and the sum of their parts of `unit`, rounded as in a mixed-integer rounding cut,
-/// is at least that of the rest.
+/// them more than that rest; and the sum of their parts of `unit`, rounded as in a mixed-integer rounding
+/// cut, is at least that of the rest.
 class Cover {
  public:
-  Cover(const Knapsack& knapsack, double given) : items_(knapsack.items), given_(given), rest_(knapsack.need) {
+  Cover(const Knapsack& knapsack, double given)
+      : items_(knapsack.items), given_(given), rest_(knapsack.need) {
     for (const Item& item : items_) {
       if (item.dropped >= given_) rest_ -= item.bytes;
     }
@@ -100,7 +101,8 @@ std::vector<std::int64_t> units(const Knapsack& knapsack, std::int64_t rest) {
   return units;
 }
 
-std::optional<CoverCut> cut_at(const MomentsModel& model, std::uint32_t block, std::span<const double> values) {
+std::optional<CoverCut> cut_at(const MomentsModel& model, std::uint32_t block,
+                               std::span<const double> values) {
   constexpr double kLeastFraction = 0.05;
   const Knapsack knapsack = knapsack_at(model, block, values);
   if (knapsack.need <= 0) return std::nullopt;

@@ -181,7 +181,8 @@ LinearSolution LinearSolver::solve(const LinearOptions& options) {
   Highs_setDoubleOptionValue(highs, "time_limit", std::max(options.time_limit, 0.0));
   Highs_setDoubleOptionValue(highs, "mip_rel_gap", options.relative_gap);
   Highs_setDoubleOptionValue(highs, "mip_abs_gap", 0);
-  Highs_setIntOptionValue(highs, "simplex_iteration_limit", options.relax ? options.iteration_limit : INT32_MAX);
+  Highs_setIntOptionValue(highs, "simplex_iteration_limit",
+                          options.relax ? options.iteration_limit : INT32_MAX);
   Highs_setIntOptionValue(highs, "mip_max_nodes", options.node_limit);
   Highs_setIntOptionValue(highs, "threads", options.threads);
   Highs_setIntOptionValue(highs, "random_seed", static_cast<HighsInt>(options.seed % INT32_MAX));
@@ -206,7 +207,8 @@ LinearSolution LinearSolver::solve(const LinearOptions& options) {
     if (status == kHighsModelStatusOptimal && feasible()) return Status::kOptimal;
     if (status == kHighsModelStatusInfeasible) return Status::kInfeasible;
     const bool stopped = status == kHighsModelStatusTimeLimit || status == kHighsModelStatusInterrupt ||
-                         status == kHighsModelStatusIterationLimit || status == kHighsModelStatusSolutionLimit;
+                         status == kHighsModelStatusIterationLimit ||
+                         status == kHighsModelStatusSolutionLimit;
     return stopped ? Status::kStopped : Status::kFailed;
   };
   LinearSolution solution;

@@ -1,6 +1,7 @@
 #include "solve/moments.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "solve/fill.h"
 #include "solve/moments_track.h"
@@ -8,22 +9,26 @@
 namespace checkmate {
 namespace {
 
-constexpr double kFirstSlice = 1.2;  // seconds
+constexpr double kFirstSlice = 1.2;  // seconds; later ones grow with the time spent
+constexpr double kEveryPlanSlices = 2;
+constexpr double kPapersClassSlices = 4;
 constexpr double kLooseGap = 0.004;  // above it a bound for the paper's class is worth its time
 constexpr int kRoundsByMoves = 2;
 // Of the first model that is not grown from one moment: as many as its relaxation solves quickly.
 constexpr std::size_t kSpreadMoments = 12;
 constexpr std::size_t kSpreadColumns = 9'000;
 
-/// Relaxation and branch and bound in turn, as long as both come to their ends in time.
-void advance(const Search& search, MomentsTrack& track, double seconds, bool more_moments) {
+/// Relaxation and branch and bound in turn, as long as both come to their ends in time. False if the time was
+/// too short for the relaxation alone: more moments would not help then.
+bool advance(const Search& search, MomentsTrack& track, double seconds, bool more_moments) {
   const bool by_moves = search.options.moves > 0;
   const double until = search.seconds() + seconds;
   for (int round = 0; !track.done(); ++round) {
-    if (by_moves ? round == kRoundsByMoves : search.seconds() >= until) return;
-    track.relax((until - search.seconds()) / 2, more_moments);
-    if (track.done() || !track.branch(until - search.seconds())) return;
+    if (by_moves ? round == kRoundsByMoves : search.seconds() >= until) break;
+    if (!track.relax((until - search.seconds()) / 2, more_moments)) return false;
+    if (track.done() || !track.branch(until - search.seconds())) break;
   }
+  return true;
 }
 
 /// `count` moments where the best plan is tightest.
@@ -53,23 +58,25 @@ void improve_bounds(const Search& search, Incumbent& incumbent) {
   if (!every.takes_graph() || every.done()) return;
   const std::vector<OpId> keep_all = keep_all_plan(search.graph).steps;
   every.add_moments(tightest_steps(search.graph, search.options.budget, keep_all), 1, 0);
-  advance(search, every, kFirstSlice, false);
+  bool solved = advance(search, every, kFirstSlice, false);
   std::optional<MomentsTrack> stages;
   double slice = kFirstSlice;
   std::size_t moments = std::min(kSpreadMoments, kSpreadColumns / every.columns_per_moment());
   for (int round = 0; !incumbent.done(); ++round) {
     if (search.options.moves > 0 && round == kRoundsByMoves) return;
     slice = std::max(slice, search.seconds() / 2);
-    if (!every.done()) spread(search, incumbent, every, moments);
-    advance(search, every, 2 * slice, true);
-    if (incumbent.stage_gap() > kLooseGap && !stages) {
+    if (!every.done() && solved) spread(search, incumbent, every, moments);
+    solved = advance(search, every, kEveryPlanSlices * slice, true);
+    moments = every.moment_count() + std::max<std::size_t>(moments / 3, 1);
+
+    const bool loose = incumbent.has_plan() && incumbent.stage_gap() > kLooseGap;
+    if (loose && !stages) {
       stages.emplace(every.for_papers_class());
       spread_inside(search, incumbent, *stages);
     }
-    const bool loose = incumbent.stage_gap() > kLooseGap && !stages->done() && (stages->has_inner() || every.done());
-    if (loose) advance(search, *stages, 3 * slice, false);
-    if (every.done() && !loose) return;
-    moments = every.moment_count() + std::max<std::size_t>(moments / 3, 1);
+    const bool worth_it = loose && !stages->done() && (stages->has_inner() || every.done());
+    if (worth_it) advance(search, *stages, kPapersClassSlices * slice, false);
+    if (every.done() && !worth_it) return;
   }
 }
 
@@ -77,7 +84,11 @@ Outcome solve_moments(const Search& search) {
   Incumbent incumbent(search);
   if (!search.options.start.empty()) incumbent.offer(search.options.start, "start");
   Outcome start = cheapest(search, baselines());
-  if (start.steps) incumbent.offer(fill(search, std::move(*start.steps)), start.method);
+  if (start.steps) {
+    constexpr std::size_t kMostFillOps = 2'000;  // on more it takes too long
+    const bool small = search.graph.op_count() < kMostFillOps;
+    incumbent.offer(small ? fill(search, std::move(*start.steps)) : std::move(*start.steps), start.method);
+  }
   if (!incumbent.done()) improve_bounds(search, incumbent);
   return incumbent.outcome();
 }

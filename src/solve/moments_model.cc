@@ -47,7 +47,9 @@ MomentsModel::MomentsModel(const Graph& graph, const Options& options)
   }
   for (const InnerMoment& inner : options.inner) {
     const std::uint32_t block = block_of(inner.stage);
-    if (end_op(block) - first_op(block) == 1) add_inner(block, inner.op);
+    if (end_op(block) - first_op(block) != 1 || inner.op.value >= first_op(block)) continue;
+    if (options.scope == Scope::kPapersClass) add_turn(block, inner.op);
+    if (options.scope == Scope::kEveryPlan) add_rerun(block, inner.op);
   }
 }
 
@@ -156,7 +158,8 @@ std::vector<Term> MomentsModel::memory_terms(std::uint32_t block) const {
   std::vector<Term> terms;
   for (std::uint32_t i = 0; i < moment.value; ++i) {
     for (const TensorId tensor : graph_.outputs(OpId{i})) {
-      if (std::find(own.begin(), own.end(), tensor) != own.end() || graph_.bytes(tensor) == Bytes{0}) continue;
+      if (std::find(own.begin(), own.end(), tensor) != own.end() || graph_.bytes(tensor) == Bytes{0})
+        continue;
       add_term(terms, scaled(graph_.bytes(tensor)), keep(block + 1, tensor));
     }
   }
@@ -172,15 +175,45 @@ void MomentsModel::add_memory(std::uint32_t block) {
 
 double MomentsModel::free_share(std::uint32_t block, std::span<const double> values) const {
   double room = scaled(room_at(OpId{moments_[block]}));
-  for (const auto& [column, bytes] : memory_terms(block)) room -= bytes * values[static_cast<std::size_t>(column)];
+  for (const auto& [column, bytes] : memory_terms(block))
+    room -= bytes * values[static_cast<std::size_t>(column)];
   return room / scaled(budget_);
+}
+
+/// An op that is rerun in a stage by itself meets what is kept through the stage, and what is kept into it
+/// for the first run at its end: columns_of() calls kept into a block only what is not rerun in it. After the
+/// last moment reruns may also come when all first runs are done, and meet less.
+void MomentsModel::add_rerun(std::uint32_t block, OpId op) {
+  if (block == moments_.size()) return;
+  const auto inputs = graph_.inputs(op);
+  std::vector<Term> terms;
+  for (std::uint32_t i = 0; i < first_op(block); ++i) {
+    for (const TensorId tensor : graph_.outputs(OpId{i})) {
+      const bool own = OpId{i} == op || std::find(inputs.begin(), inputs.end(), tensor) != inputs.end();
+      const std::int32_t into = keep(block, tensor);
+      const std::int32_t out = keep(block + 1, tensor);
+      if (own || into == kNone || graph_.bytes(tensor) == Bytes{0}) continue;
+      const double bytes = scaled(graph_.bytes(tensor));
+      if (needed_first(block, tensor)) {
+        add_term(terms, bytes, into);
+      } else if (out != kNone) {
+        const Column through = program_.add_column({});
+        const std::vector<Column> reasons = {static_cast<Column>(into), static_cast<Column>(out)};
+        program_.add_row(-1, kInfinity,
+                         std::array{Term{through, 1}, Term{reasons[0], -1}, Term{reasons[1], -1}});
+        held_.push_back({through, true, reasons});
+        terms.push_back({through, bytes});
+      }
+    }
+  }
+  add_term(terms, scaled(own_bytes(graph_, op)), run(block, op));
+  program_.add_row(-kInfinity, scaled(budget_) + kSlack, terms);
 }
 
 /// Memory at the turn of an op in a stage by itself, where the stage's reruns come in index order: what an
 /// earlier op made is there if something at its turn or later reads it, or if it is kept out of the stage;
 /// what a later op made is there if it was kept into the stage.
-void MomentsModel::add_inner(std::uint32_t block, OpId op) {
-  if (op.value >= first_op(block)) return;
+void MomentsModel::add_turn(std::uint32_t block, OpId op) {
   std::vector<Term> terms;
   for (std::uint32_t i = 0; i < first_op(block); ++i) {
     for (const TensorId tensor : graph_.outputs(OpId{i})) {
@@ -204,18 +237,20 @@ void MomentsModel::add_held(std::vector<Term>& terms, std::uint32_t block, OpId 
     add_term(terms, bytes, run(block, *graph_.producer(tensor)));
     return;
   }
-  std::vector<Term> reasons;
-  add_term(reasons, 1, keep(block + 1, tensor));
+  std::vector<Column> reasons;
+  if (const std::int32_t out = keep(block + 1, tensor); out != kNone)
+    reasons.push_back(static_cast<Column>(out));
   for (const OpId user : graph_.users(tensor)) {
-    if (user >= op && user.value < first_op(block)) add_term(reasons, 1, run(block, user));
+    if (user < op || user.value >= first_op(block) || run(block, user) == kNone) continue;
+    reasons.push_back(static_cast<Column>(run(block, user)));
   }
   if (reasons.empty()) return;
-  Term held{reasons.front().column, bytes};
+  Term held{reasons.front(), bytes};
   if (reasons.size() > 1) {
     held.column = program_.add_column({});
-    for (const Term& reason : reasons)
-      program_.add_row(0, kInfinity, std::array{Term{held.column, 1}, Term{reason.column, -1}});
-    held_.push_back({held.column, std::move(reasons)});
+    for (const Column reason : reasons)
+      program_.add_row(0, kInfinity, std::array{Term{held.column, 1}, Term{reason, -1}});
+    held_.push_back({held.column, false, std::move(reasons)});
   }
   terms.push_back(held);
 }
@@ -247,9 +282,10 @@ std::vector<double> MomentsModel::columns_of(std::span<const OpId> steps) const 
     for (const TensorId tensor : graph_.outputs(op)) set(keep(block_of_step[step], tensor), 0);
   }
   for (const Held& held : held_) {
-    double& value = values[static_cast<std::size_t>(held.column)];
-    for (const Term& reason : held.reasons)
-      value = std::max(value, values[static_cast<std::size_t>(reason.column)]);
+    const auto is_one = [&](Column column) { return values[static_cast<std::size_t>(column)] == 1; };
+    const bool one = held.all ? std::all_of(held.reasons.begin(), held.reasons.end(), is_one)
+                              : std::any_of(held.reasons.begin(), held.reasons.end(), is_one);
+    values[static_cast<std::size_t>(held.column)] = one ? 1 : 0;
   }
   return values;
 }

@@ -10,19 +10,31 @@
 
 namespace checkmate {
 
-/// Memory in stage `stage`, which must be a block of its own, at the turn of an op that it may rerun.
+/// Which plans a model, and so its bound, holds for: all of the order, or those of the paper's class.
+enum class Scope : std::uint8_t { kEveryPlan, kPapersClass };
+
+/// Memory in stage `stage`, which must be a block of its own, while an op is rerun there.
 struct InnerMoment {
   Stage stage;
   OpId op;
   auto operator<=>(const InnerMoment&) const = default;
 };
 
-/// The linear program over a few moments: see docs/formulation.md. Moment t is while op t first runs; the
-/// first runs after a moment up to the next are a block. R[b][i]: op i, which first ran before block b, is
-/// rerun in it. S[b][v]: tensor v is kept across the moment before block b. Memory is bounded at the moments
-/// only, so every plan of the order, whatever it recomputes and when, is a solution: the optimum, and the
-/// relaxation's, is a lower bound. With inner moments it bounds the paper's class of plans only. Bytes are
-/// scaled to a budget of 1000 and costs to a sum of 1000. O(moments x (ops + edges)) columns and rows.
+/// The linear program over a few moments. Moment t is while op t first runs; the first runs after a moment up
+/// to the next are a block. R[b][i]: op i, which first ran before block b, is rerun in it. S[b][v]: tensor v
+/// is kept across the moment before block b. For every block b, v made by op i before it:
+///
+///     minimise   sum of cost[i] R[b][i]
+///     S[b][v] + R[b][i]  = 1             a first run in b reads v, or v is an output and b is the last block
+///     R[b][j] <= S[b][v] + R[b][i] <= 1  otherwise, op j reads v
+///     S[b+1][v] <= S[b][v] + R[b][i]
+///     sum of bytes[v] S[b+1][v] over what the moment's op t does not read + own bytes of t <= budget
+///
+/// Memory is bounded at the moments only, so every plan of the order, whatever it recomputes and when, is a
+/// solution: the optimum, and the relaxation's, is a lower bound. Inner moments add rows, fewer if the model
+/// is to hold for every plan. Few moments make a strong relaxation: it can pay for a value in parts, block by
+/// block. Bytes are scaled to a budget of 1000 and costs to a sum of 1000. O(moments x (ops + edges)) columns
+/// and rows.
 class MomentsModel {
  public:
   static constexpr std::int32_t kNone = -1;
@@ -30,6 +42,7 @@ class MomentsModel {
     Bytes budget;
     std::vector<Stage> moments;  ///< rising
     std::vector<InnerMoment> inner = {};
+    Scope scope = Scope::kEveryPlan;
   };
   MomentsModel(const Graph& graph, const Options& options);
 
@@ -41,7 +54,8 @@ class MomentsModel {
   /// From the program's objective to the graph's costs, those of the first runs included.
   double cost_of(double objective) const;
 
-  /// A plan's columns, which hold the rows if the plan holds the budget. The steps are runnable, and their first runs follow the order.
+  /// A plan's columns, which hold the rows if the plan holds the budget. The steps are runnable, and their
+  /// first runs follow the order.
   std::vector<double> columns_of(std::span<const OpId> steps) const;
   void add_row(const LinearRow& row) { program_.add_row(row.lower, row.upper, row.terms); }
 
@@ -80,7 +94,8 @@ class MomentsModel {
   void add_needs(std::uint32_t block);
   void add_stays(std::uint32_t block);
   void add_memory(std::uint32_t block);
-  void add_inner(std::uint32_t block, OpId op);
+  void add_rerun(std::uint32_t block, OpId op);
+  void add_turn(std::uint32_t block, OpId op);
   void add_held(std::vector<Term>& terms, std::uint32_t block, OpId op, TensorId tensor);
 
   const Graph& graph_;
@@ -89,14 +104,16 @@ class MomentsModel {
   double byte_scale_;
   double cost_scale_;
   LinearProgram program_;
-  std::vector<std::uint32_t> op_need_;      // the last stage in which a rerun of the op can be of use
-  std::vector<std::uint32_t> tensor_need_;  // the last stage in which the tensor can be read; UINT32_MAX: output
-  std::vector<std::int32_t> runs_;          // by block and op
-  std::vector<std::int32_t> keeps_;         // by block and tensor, one block more for the end
-  /// A column that is at least as large as any of others.
+  std::vector<std::uint32_t> op_need_;  // the last stage in which a rerun of the op can be of use
+  std::vector<std::uint32_t>
+      tensor_need_;                  // the last stage in which the tensor can be read; UINT32_MAX: output
+  std::vector<std::int32_t> runs_;   // by block and op
+  std::vector<std::int32_t> keeps_;  // by block and tensor, one block more for the end
+  /// A column that is 1 where any, or all, of others are.
   struct Held {
     Column column;
-    std::vector<Term> reasons;
+    bool all;
+    std::vector<Column> reasons;
   };
   std::vector<Held> held_;
 };

@@ -46,7 +46,8 @@ class Rounder {
   void enter(std::uint32_t block) {
     for (std::uint32_t i = 0; i < model_.first_op(block); ++i) {
       const bool once = !graph_.recomputable(OpId{i});  // so it must have stayed
-      for (const TensorId tensor : graph_.outputs(OpId{i})) there_[tensor.index()] = once || kept(block, tensor);
+      for (const TensorId tensor : graph_.outputs(OpId{i}))
+        there_[tensor.index()] = once || kept(block, tensor);
     }
   }
 
@@ -111,8 +112,7 @@ std::vector<Tight> tightest_steps(const Graph& graph, Bytes budget, std::span<co
   std::vector<Tight> tightest;
   Stage stage = 0;
   for (std::size_t step = 0; step < steps.size(); ++step) {
-    const double share =
-        static_cast<double>((simulation.memory[step] - graph.fixed_bytes()).count()) / room;
+    const double share = static_cast<double>((simulation.memory[step] - graph.fixed_bytes()).count()) / room;
     if (tightest.empty() || tightest.back().stage != stage) tightest.push_back({stage, steps[step], share});
     if (share >= tightest.back().share) tightest.back() = {stage, steps[step], share};
     if (steps[step].value == stage) ++stage;

@@ -42,6 +42,7 @@ MomentsTrack::MomentsTrack(const Search& search, Incumbent& incumbent, Scope sco
 MomentsTrack MomentsTrack::for_papers_class() const {
   MomentsTrack track(search_, incumbent_, Scope::kPapersClass);
   track.moments_ = moments_;
+  track.inner_ = inner_;
   track.cuts_ = cuts_;
   track.covers_ = covers_;
   return track;
@@ -86,7 +87,7 @@ std::size_t MomentsTrack::add_moments(std::vector<Tight> tightest, std::size_t c
     if (tight.op.value == stage || stage == 0) continue;
     // Memory inside a stage: only the stage by itself tells what is rerun there.
     moments_.insert(stage - 1);
-    if (scope_ == Scope::kPapersClass) inner_.insert({stage, tight.op});
+    inner_.insert({stage, tight.op});
   }
   const std::size_t added = moments_.size() + inner_.size() - before;
   if (added > 0) relaxed_ = false;
@@ -96,7 +97,8 @@ std::size_t MomentsTrack::add_moments(std::vector<Tight> tightest, std::size_t c
 MomentsModel MomentsTrack::model() const {
   MomentsModel model(graph_, {.budget = search_.options.budget,
                               .moments = {moments_.begin(), moments_.end()},
-                              .inner = {inner_.begin(), inner_.end()}});
+                              .inner = {inner_.begin(), inner_.end()},
+                              .scope = scope_});
   for (const PathCut& cut : cuts_) model.add_row(row_of(model, cut));
   for (const CoverCut& cut : covers_) model.add_row(row_of(model, cut));
   return model;
@@ -130,6 +132,7 @@ std::optional<LinearSolution> MomentsTrack::relax_with_cuts(MomentsModel& model,
     if (repeatable_) options.iteration_limit = kIterationsByMoves;
     LinearSolution solution = solver.solve(options);
     if (solution.status == LinearStatus::kInfeasible) check_infeasible(true);
+    if (solution.status == LinearStatus::kFailed && !last) exhausted_ = true;
     if (solution.status != LinearStatus::kOptimal) break;
     raise_bound(model, solution.bound);
     longest = std::max(longest, solution.seconds);
@@ -160,7 +163,8 @@ void MomentsTrack::drop_slack_cuts(const MomentsModel& model, std::span<const do
   const auto slack = [&](const auto& cut) {
     const LinearRow row = row_of(model, cut);
     double sum = 0;
-    for (const Term& term : row.terms) sum += term.coefficient * values[static_cast<std::size_t>(term.column)];
+    for (const Term& term : row.terms)
+      sum += term.coefficient * values[static_cast<std::size_t>(term.column)];
     return sum > row.lower + kSlack && sum < row.upper - kSlack;
   };
   std::erase_if(cuts_, slack);
@@ -171,12 +175,15 @@ std::size_t MomentsTrack::drop_slack_moments(const MomentsModel& model, std::spa
   constexpr double kFree = 1e-5;
   const auto stays = [&](Stage moment) {
     return model.free_share(model.block_of(moment), values) < kFree ||
-           std::any_of(covers_.begin(), covers_.end(), [&](const CoverCut& cut) { return cut.moment == moment; }) ||
+           std::any_of(covers_.begin(), covers_.end(),
+                       [&](const CoverCut& cut) { return cut.moment == moment; }) ||
            std::any_of(inner_.begin(), inner_.end(), [&](const InnerMoment& inner) {
              return moment == inner.stage || moment + 1 == inner.stage;
            });
   };
-  const std::size_t dropped = std::erase_if(moments_, [&](Stage moment) { return !stays(moment); });
+  // What comes back stays, or the search would go in circles.
+  const std::size_t dropped =
+      std::erase_if(moments_, [&](Stage moment) { return !stays(moment) && dropped_.insert(moment).second; });
   std::erase_if(cuts_, [&](PathCut& cut) {
     const auto end = moments_.lower_bound(cut.to);
     const Stage to = end == moments_.end() ? static_cast<Stage>(graph_.op_count()) : *end;
@@ -187,18 +194,17 @@ std::size_t MomentsTrack::drop_slack_moments(const MomentsModel& model, std::spa
   return dropped;
 }
 
-void MomentsTrack::relax(double seconds, bool more_moments) {
+bool MomentsTrack::relax(double seconds, bool more_moments) {
   constexpr std::size_t kMomentsATime = 3;
   constexpr double kOverflow = 1 + 1e-6;
   const double until = search_.seconds() + seconds;
+  bool solved = relaxed_;
   bool dropped = false;
   while (!relaxed_ && !done() && time_until(until) > kShortest) {
     MomentsModel model = this->model();
     const std::optional<LinearSolution> solution = relax_with_cuts(model, until);
-#ifdef MOM_DEBUG
-    fprintf(stderr, "  %s lp K=%zu cols %zu rows %zu cuts %zu dual %.4f t %.2f\n", scope_ == Scope::kEveryPlan ? "A" : "C", moments_.size(), model.program().column_count(), model.program().row_count(), cuts_.size()+10000*covers_.size(), solution ? solution->bound/10 : -1, search_.seconds());
-#endif
-    if (!solution) return;
+    if (!solution) break;
+    solved = true;
     drop_slack_cuts(model, solution->values);
     if (more_moments && !dropped &&
         add_moments(tightest_first_runs(model, solution->values), kMomentsATime, kOverflow) > 0)
@@ -207,6 +213,7 @@ void MomentsTrack::relax(double seconds, bool more_moments) {
     relaxed_ = dropped || drop_slack_moments(model, solution->values) == 0;
     dropped = true;
   }
+  return solved || done();
 }
 
 double MomentsTrack::relative_gap() const {
@@ -231,7 +238,7 @@ bool MomentsTrack::branch(double seconds) {
   const std::vector<double> start = steps.empty() ? std::vector<double>{} : model.columns_of(steps);
   LinearOptions options = linear_options(search_);
   // HiGHS does not look up while it separates cuts at the root.
-  constexpr double kDeafSecondsPerEntry = 6e-6;
+  constexpr double kDeafSecondsPerEntry = 1.2e-5;
   options.time_limit -= kDeafSecondsPerEntry * static_cast<double>(model.program().entry_count());
   if (options.time_limit < kShortest) return false;
   if (!repeatable_) options.time_limit = std::min(options.time_limit, seconds);
@@ -241,12 +248,7 @@ bool MomentsTrack::branch(double seconds) {
   options.enough = [&] { return done(); };
   options.on_progress = [&](const LinearProgress& progress) { raise_bound(model, progress.bound); };
   if (repeatable_) options.node_limit = kNodesByMoves;
-  const double dbg_begin = search_.seconds();
   const LinearSolution solution = solver.solve(options);
-#ifdef MOM_DEBUG
-  fprintf(stderr, "  %s mip K=%zu inner %zu cols %zu rows %zu cuts %zu gap %.4g st %d dual %.4f primal %.4f limit %.2f took %.2f t %.2f\n", scope_ == Scope::kEveryPlan ? "A" : "C", moments_.size(), inner_.size(), model.program().column_count(), model.program().row_count(), cuts_.size(), options.relative_gap, (int)solution.status, solution.bound/10, solution.objective/10, options.time_limit, search_.seconds() - dbg_begin, search_.seconds());
-#endif
-  (void)dbg_begin;
   if (solution.status == LinearStatus::kInfeasible) check_infeasible(false);
   if (solution.status == LinearStatus::kInfeasible || solution.status == LinearStatus::kFailed) {
     exhausted_ = true;
@@ -254,7 +256,9 @@ bool MomentsTrack::branch(double seconds) {
   }
   raise_bound(model, solution.bound);
   const bool complete = solution.status == LinearStatus::kOptimal;
-  const std::size_t added = solution.values.empty() ? 0 : take_plan(model, solution.values);
+  // Without a plan to start from, the solution of an unfinished search is no guide.
+  const bool telling = !solution.values.empty() && (complete || !start.empty());
+  const std::size_t added = telling ? take_plan(model, solution.values) : 0;
   if (complete && added == 0) {
     exhausted_ = gap_share_ < kTightest;
     gap_share_ /= 8;
@@ -286,7 +290,8 @@ void MomentsTrack::check_infeasible(bool relaxed) {
   if (LinearSolver(model.program()).solve(options).status != LinearStatus::kInfeasible) return;
   incumbent_.prove_infeasible(
       budget + Bytes{1},
-      fmt::format("no plan of the order holds the budget at {} of its first runs at once", moments_.size()));
+      fmt::format("whatever is recomputed, memory passes the budget at one of {} moments of the order",
+                  moments_.size()));
 }
 
 }  // namespace checkmate

@@ -13,9 +13,6 @@
 
 namespace checkmate {
 
-/// Which plans a bound holds for: all of the order, or those of the paper's class.
-enum class Scope : std::uint8_t { kEveryPlan, kPapersClass };
-
 /// A model over moments that grows by what its solutions ask for. What it learns goes to the incumbent at
 /// once. Where the search counts moves instead of time, nothing depends on the clock but the search's
 /// deadline.
@@ -39,8 +36,9 @@ class MomentsTrack {
   /// budget; how many rows that adds.
   std::size_t add_moments(std::vector<Tight> tightest, std::size_t count, double least_share);
 
-  /// The relaxation, with path cuts, and moments added where its solution overflows.
-  void relax(double seconds, bool more_moments);
+  /// The relaxation, with cuts; `more_moments` adds some where its solution overflows. False if the time was
+  /// too short even without them.
+  bool relax(double seconds, bool more_moments);
   /// Branch and bound. Its plan is offered, or else asks for moments. Whether it came to its end.
   bool branch(double seconds);
 
@@ -63,6 +61,7 @@ class MomentsTrack {
   bool repeatable_;
   std::size_t most_moments_;
   std::set<Stage> moments_;
+  std::set<Stage> dropped_;  // moments that were taken out once
   std::set<InnerMoment> inner_;
   std::vector<PathCut> cuts_;
   std::vector<CoverCut> covers_;
