@@ -14,11 +14,10 @@ namespace {
 using LinearStatus = LinearSolution::Status;
 
 constexpr std::string_view kName = "moments";
-constexpr std::size_t kMostMoments = 32;       // past it the relaxations get slow
-constexpr std::size_t kMostColumns = 200'000;  // likewise
+constexpr std::size_t kMostMoments = 32;      // past it the relaxations get slow
+constexpr std::size_t kMostColumns = 60'000;  // likewise
 constexpr std::size_t kMostFillOps = 2'000;
 constexpr double kShortest = 0.02;  // seconds: less is not worth a start
-
 // Where the same seed must give the same answer, these limits stand for time.
 constexpr std::size_t kMostColumnsByMoves = 20'000;
 constexpr std::int32_t kIterationsByMoves = 20'000;
@@ -26,6 +25,13 @@ constexpr std::int32_t kNodesByMoves = 50;
 
 double reruns_cost(const Graph& graph, Cost cost) {
   return static_cast<double>((cost - graph.keep_all_cost()).count());
+}
+
+/// HiGHS does not look up in presolve, whose time grows with the square of the memory rows, nor while it
+/// separates cuts at the root: so long before the end of the search nothing is started any more.
+double deaf_seconds(const LinearProgram& program, std::size_t columns_a_moment) {
+  const auto row = static_cast<double>(columns_a_moment);
+  return 1.2e-5 * static_cast<double>(program.entry_count()) + 6e-8 * row * row;
 }
 
 }  // namespace
@@ -123,9 +129,11 @@ std::optional<LinearSolution> MomentsTrack::relax_with_cuts(MomentsModel& model,
   std::optional<LinearSolution> last;
   std::vector<double> bounds;
   double longest = 0.2;
+  const double deaf = deaf_seconds(model.program(), columns_per_moment()) / 2;
   for (int round = 0; round < kMostRounds && !done(); ++round) {
     // Now and then the simplex method loses its way from an old basis.
-    const double limit = repeatable_ || !last ? time_until(until) : std::min(time_until(until), 5 * longest);
+    double limit = repeatable_ || !last ? time_until(until) : std::min(time_until(until), 5 * longest);
+    limit = std::min(limit, search_.seconds_left() - deaf);
     if (limit < kShortest) break;
     LinearOptions options{.relax = true, .time_limit = limit, .enough = [&] { return done(); }};
     options.stop = search_.stop_token();
@@ -237,9 +245,7 @@ bool MomentsTrack::branch(double seconds) {
   const std::vector<OpId> steps = incumbent_.steps();
   const std::vector<double> start = steps.empty() ? std::vector<double>{} : model.columns_of(steps);
   LinearOptions options = linear_options(search_);
-  // HiGHS does not look up while it separates cuts at the root.
-  constexpr double kDeafSecondsPerEntry = 1.2e-5;
-  options.time_limit -= kDeafSecondsPerEntry * static_cast<double>(model.program().entry_count());
+  options.time_limit -= deaf_seconds(model.program(), columns_per_moment());
   if (options.time_limit < kShortest) return false;
   if (!repeatable_) options.time_limit = std::min(options.time_limit, seconds);
   options.threads = 1;
