@@ -58,8 +58,8 @@ struct SolveResult {
   Bytes peak;                                  ///< of the plan
   Cost lower_bound;                            ///< no plan of the order is cheaper
   std::optional<Cost> stage_lower_bound = {};  ///< no plan of the paper's class is: see docs/concepts.md
-  std::optional<Bytes> least_peak = {};        ///< without a plan: the smallest peak that the method reached
-  std::optional<Bytes> min_feasible = {};      ///< when infeasible: no budget below this has a plan
+  std::optional<Bytes> least_peak = {};    ///< without a plan: a budget that has one, or has of the method
+  std::optional<Bytes> min_feasible = {};  ///< when infeasible: no budget below this has a plan
   double seconds = 0;
   double first_plan_seconds = 0;
   std::uint64_t moves = 0;  ///< that annealing tried

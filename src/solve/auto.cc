@@ -21,11 +21,13 @@ class Portfolio {
  public:
   explicit Portfolio(const Search& search)
       : incumbent_(search),
-        search_(search.with_stop(stop_.get_token())),
+        quiet_(search.options),
+        search_(search.with_options(quiet_).with_stop(stop_.get_token())),
         on_stop_(search.stop_token(), [this] { stop_.request_stop(); }),
         on_enough_(incumbent_.enough(), [this] { stop_.request_stop(); }) {}
 
   Outcome run() {
+    quiet_.on_progress = {};  // the incumbent tells, and nobody else
     start();
     if (!incumbent_.done()) free_order() ? search_free_order() : search_fixed_order();
     return incumbent_.outcome();
@@ -34,7 +36,6 @@ class Portfolio {
  private:
   static constexpr std::size_t kTiny = 12;
   static constexpr std::size_t kSmall = 2000;
-  static constexpr std::size_t kMostSets = 500'000;
 
   bool free_order() const { return search_.options.order == Order::kFree; }
   std::size_t ops() const { return search_.graph.op_count(); }
@@ -61,7 +62,8 @@ class Portfolio {
   }
 
   void look_for_least_budget() {
-    LeastBudget least = least_budget(search_.part(0.1), kMostSets, search_.options.budget);
+    const std::size_t most_sets = search_.by_moves() ? 10'000 : 500'000;
+    LeastBudget least = least_budget(search_.part(0.3), most_sets, search_.options.budget);
     if (least.lower > search_.options.budget)
       incumbent_.prove_infeasible(least.lower, std::move(least.detail));
     if (least.upper) incumbent_.note_peak(*least.upper);
@@ -107,10 +109,10 @@ class Portfolio {
   /// A plan that keeps the order is one, too, and on tight training graphs the better start.
   void search_free_order() {
     const std::uint64_t seed = search_.options.seed;
-    look_closer();
     side_by_side([&](std::uint64_t member) {
       if (member + 1 == static_cast<std::uint64_t>(search_.options.threads)) {
         anneal(search_.part(0.2), incumbent_, seed + member);
+        look_closer();
       }
       anneal_free_order(search_, incumbent_, seed + member);
     });
@@ -127,6 +129,7 @@ class Portfolio {
   }
 
   Incumbent incumbent_;
+  SolveOptions quiet_;
   std::stop_source stop_;
   Search search_;
   std::stop_callback<std::function<void()>> on_stop_, on_enough_;

@@ -19,9 +19,9 @@ constexpr std::size_t kMostColumns = 60'000;  // likewise
 constexpr std::size_t kMostFillOps = 2'000;
 constexpr double kShortest = 0.02;  // seconds: less is not worth a start
 // Where the same seed must give the same answer, these limits stand for time.
-constexpr std::size_t kMostColumnsByMoves = 20'000;
-constexpr std::int32_t kIterationsByMoves = 20'000;
-constexpr std::int32_t kNodesByMoves = 50;
+constexpr std::size_t kMostColumnsByMoves = 2'000;
+constexpr std::int32_t kIterationsByMoves = 5'000;
+constexpr std::int32_t kNodesByMoves = 1;
 
 double reruns_cost(const Graph& graph, Cost cost) {
   return static_cast<double>((cost - graph.keep_all_cost()).count());

@@ -9,6 +9,7 @@
 #include "checkmate/bound.h"
 #include "checkmate/simulate.h"
 #include "checkmate/validate.h"
+#include "solve/least_budget.h"
 #include "solve/solver.h"
 #include "text.h"
 
@@ -102,6 +103,15 @@ void replay(const Graph& graph, const SolveOptions& options, std::vector<OpId> s
   result.status = result.cost == result.lower_bound ? Status::kOptimal : Status::kFeasible;
 }
 
+/// Where there is no plan: how much would be enough, as far as a short search can tell.
+void bracket_least_budget(const Search& search, SolveResult& result) {
+  const std::size_t most_sets = search.by_moves() ? 10'000 : 500'000;
+  constexpr double kShare = 0.2;  // of the time that is left
+  const LeastBudget least = least_budget(search.part(kShare), most_sets);
+  result.min_feasible = std::max(result.min_feasible, std::optional(least.lower));
+  if (least.upper) result.least_peak = std::min(*least.upper, result.least_peak.value_or(*least.upper));
+}
+
 }  // namespace
 
 std::string_view to_string(Status status) { return kStatusNames.at(static_cast<std::size_t>(status)); }
@@ -152,6 +162,7 @@ Result<SolveResult> solve(const Graph& graph, const SolveOptions& options, std::
     result.detail =
         fmt::format("op {} {} alone needs {} bytes with its inputs, outputs and workspace", minimum.op.value,
                     in_quotes(graph.name(minimum.op)), result.min_feasible->count());
+    bracket_least_budget(search, result);
     result.seconds = search.seconds();
     return result;
   }
@@ -172,6 +183,7 @@ Result<SolveResult> solve(const Graph& graph, const SolveOptions& options, std::
       options.on_progress({search.seconds(), result.cost, std::nullopt, result.method});
   } else if (outcome.min_feasible) {
     result.status = Status::kInfeasible;
+    bracket_least_budget(search, result);
   }
   result.stage_lower_bound = outcome.stage_lower_bound;
   result.seconds = search.seconds();

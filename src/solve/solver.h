@@ -33,6 +33,13 @@ class Search {
     other.stop_ = std::move(stop);
     return other;
   }
+  /// The same search, on the same clock, with other options; they must outlive it.
+  Search with_options(const SolveOptions& others) const {
+    Search other(graph, others, stop_);
+    other.start_ = start_;
+    other.end_ = end_;
+    return other;
+  }
   /// The same search for a share of what is left of its time, or of all its moves.
   Search part(double share) const {
     Search other = *this;
