@@ -40,7 +40,7 @@ struct SolveOptions {
   Order order = Order::kFixed;                   ///< free: first runs may move, where the method can
   std::chrono::duration<double> time_limit{60};  ///< after it, the best so far
   int threads = 1;                               ///< the most that run at once
-  std::uint64_t seed = 1;                        ///< same seed, one thread: same plan
+  std::uint64_t seed = 1;                        ///< same seed, one thread, a limit of moves: same plan
   double gap = 1e-5;                             ///< enough when the relative gap is at most this
   std::uint64_t moves = 0;       ///< annealing: stop after so many moves, whatever the time; 0: by time alone
   bool free_stages = false;      ///< milp, lp-bound: the unpartitioned form, which moves first runs

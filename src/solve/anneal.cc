@@ -11,11 +11,13 @@ namespace {
 constexpr std::string_view kName = "anneal";
 constexpr std::uint32_t kLarge = 4000;
 
-/// The recomputations of a plan. What a stage runs twice, or in another order, is put in order.
-std::vector<Run> recomputations_of(std::span<const OpId> steps) {
+/// The recomputations of a plan. What a stage runs twice, or in another order, is put in order. Nothing for a
+/// plan whose first runs do not follow the graph's order.
+std::optional<std::vector<Run>> recomputations_of(std::span<const OpId> steps) {
   std::vector<Run> runs;
   Stage stage = 0;
   for (const OpId op : steps) {
+    if (op.value > stage) return std::nullopt;
     if (op.value == stage) {
       ++stage;
     } else {
@@ -110,16 +112,21 @@ class Restarts {
     const double standard = annealer_.standard_price();
     Random& random = annealer_.random();
     take_over();
-    if (auto hint = incumbent_.take_hint()) {
-      annealer_.load(recomputations_of(*hint));
-      annealer_.set_price(standard);
-      return large() ? 0.01 : 0.1;
+    if (const auto hint = round > 0 ? incumbent_.take_hint() : std::nullopt) {
+      if (const auto runs = recomputations_of(*hint)) {
+        annealer_.load(*runs);
+        annealer_.set_price(standard);
+        return large() ? 0.01 : 0.1;
+      }
     }
     if (elite_.empty()) {
       if (round % 4 == 0) {
         annealer_.load({});
         annealer_.set_price(standard * (round == 0 ? 10 : 1));
-        if (round == 0) annealer_.repair_greedily(2000);
+        if (round == 0) {
+          annealer_.repair_greedily([this] { return incumbent_.done(); });
+          if (large()) annealer_.remove_unneeded([this] { return incumbent_.done(); });
+        }
         return round == 0 ? 0.02 : 0.3;
       }
       annealer_.set_price(annealer_.price() * 3);  // nothing fits yet: go on from here
@@ -161,7 +168,9 @@ class Restarts {
     if (!incumbent_.has_plan() || incumbent_.version() == known_version_) return;
     known_version_ = incumbent_.version();
     if (!elite_.empty() && static_cast<double>(incumbent_.cost().count()) >= elite_[0].cost) return;
-    annealer_.load(recomputations_of(incumbent_.steps()));
+    const auto runs = recomputations_of(incumbent_.steps());
+    if (!runs) return;
+    annealer_.load(*runs);
     if (annealer_.has_best()) elite_.add(annealer_.best_cost(), annealer_.best());
   }
 

@@ -79,41 +79,90 @@ void Annealer::follow_feasibility(double progress) {
   fitting_ = seen_ = 0;
 }
 
-bool Annealer::repair_greedily(int steps) {
+void Annealer::repair_greedily(const std::function<bool()>& stopped) {
+  constexpr int kMostFailures = 2000;
+  constexpr int kImpatient = 20;  // from then on, dearer ways are taken
   const double price = price_;
-  price_ *= 30;
   cost_limit_ = kNoLimit;
-  aborted_ = false;
   int failures = 0;
-  for (int step = 0; step < steps && state_.overflow() > 0; ++step) {
-    changes_.clear();
-    extensions_.clear();
-    const std::optional<Run> over = failures < 5 ? state_.worst() : state_.any_over(random_);
-    const double before = state_.overflow();
-    if (relieve_at(*over, 8) && state_.overflow() < before) {
-      failures = 0;
-    } else if (++failures > 20) {
-      price_ *= 1.3;
-      failures = 0;
-    }
+  for (int step = 0; failures < kMostFailures && state_.overflow() > 0; ++step) {
+    if (step % 16 == 0 && stopped()) break;
+    const bool worst = failures == 0 && random_.share() < 0.7;
+    const std::optional<Run> over = worst ? state_.worst() : state_.any_over(random_);
+    failures = relieve_well(*over, failures > kImpatient ? 5 : 1) ? 0 : failures + 1;
   }
   price_ = price;
   record();
-  return state_.overflow() == 0;
 }
 
-void Annealer::remove_unneeded(std::size_t most) {
+/// Of some values that are live but idle there, drops the one that is worth most, if that comes true.
+bool Annealer::relieve_well(Run over, double patience) {
+  constexpr int kSamples = 32;
+  constexpr double kOptimism = 4;  // a way may cost so many times more than it looked like
+  double most = 0;
+  std::optional<Run> best;
+  int found = 0;
+  for (int k = 0; k < kSamples * 12 && found < kSamples && over.stage() > 0; ++k) {
+    const auto op = static_cast<std::uint32_t>(random_.below(over.stage()));
+    const auto outputs = graph_.outputs[op];
+    const std::uint32_t tensor = outputs[outputs.size() == 1 ? 0 : random_.below(outputs.size())];
+    const std::optional<Run> again = way_to_drop(tensor, over);
+    if (!again) continue;
+    ++found;
+    if (const double worth = worth_of_dropping(tensor, over, *again); worth > most) {
+      most = worth;
+      best = again;
+    }
+  }
+  if (!best) return false;
+  const double cost = state_.cost();
+  const double overflow = state_.overflow();
+  changes_.clear();
+  extensions_.clear();
+  aborted_ = false;
+  price_ = patience / most;
+  ops_left_ = kMostOpsAMove;
+  recompute(*best, 1);
+  const double relieved = overflow - state_.overflow();
+  if (relieved > 0 && (patience > 1 || state_.cost() - cost <= kOptimism * relieved / most)) return true;
+  undo_to(0);
+  return false;
+}
+
+std::optional<Run> Annealer::way_to_drop(std::uint32_t tensor, Run over) const {
+  const std::uint32_t op = graph_.producer[tensor];
+  if (op == over.op() || !graph_.recomputable[op] || is_input(tensor, over.op())) return std::nullopt;
+  const std::optional<Run> use = state_.use_after(tensor, over);
+  if (!use || *use == Run::end() || use->stage() <= op) return std::nullopt;
+  const Run again{use->stage(), op};
+  if (again < over || state_.contains(again)) return std::nullopt;
+  return again;
+}
+
+double Annealer::worth_of_dropping(std::uint32_t tensor, Run over, Run again) {
+  double cost = graph_.cost[again.op()] + 1e-9 * graph_.base_cost / graph_.ops;
+  for (const std::uint32_t input : graph_.inputs[again.op()]) {
+    if (state_.used_after(input, again)) continue;
+    const Run touched = state_.touch_before(input, again);
+    if (touched.stage() < again.stage() && state_.cost_of_keeping(input, touched, again) > 0)
+      cost += graph_.cost[graph_.producer[input]];
+  }
+  return state_.gain_of_dropping(tensor, state_.touch_before(tensor, over), again) / cost;
+}
+
+void Annealer::remove_unneeded(const std::function<bool()>& stopped) {
+  if (state_.overflow() > 0) return;
   std::vector<Run> runs(state_.all().begin(), state_.all().end());
   std::sort(runs.begin(), runs.end(), [&](Run a, Run b) {
     const double dear = graph_.cost[a.op()];
     const double dear_too = graph_.cost[b.op()];
     return dear != dear_too ? dear > dear_too : a > b;
   });
-  if (runs.size() > most) runs.resize(most, Run::end());
-  for (const Run run : runs) {
-    if (!state_.contains(run)) continue;
+  for (std::size_t k = 0; k < runs.size(); ++k) {
+    if (k % 16 == 0 && stopped()) break;
+    if (!state_.contains(runs[k])) continue;
     changes_.clear();
-    remove_with_feeders(run);
+    remove_with_feeders(runs[k]);
     if (state_.overflow() > 0) undo_to(0);
   }
   record();
@@ -273,13 +322,10 @@ bool Annealer::relieve_at(Run over, std::uint64_t tries) {
     const auto op = static_cast<std::uint32_t>(random_.below(over.stage()));
     const auto outputs = graph_.outputs[op];
     const std::uint32_t tensor = outputs[outputs.size() == 1 ? 0 : random_.below(outputs.size())];
-    if (op == over.op() || !graph_.recomputable[op] || is_input(tensor, over.op())) continue;
-    const std::optional<Run> use = state_.use_after(tensor, over);
-    if (!use || *use == Run::end()) continue;
+    const std::optional<Run> again = way_to_drop(tensor, over);
+    if (!again) continue;
     ++found;
-    const Run again{use->stage(), op};
-    if (op >= use->stage() || again < over || state_.contains(again)) continue;
-    start_recompute(again, kMostOpsAMove);
+    start_recompute(*again, kMostOpsAMove);
     if (const double change = energy() - before; !aborted_ && change < best_change) {
       best_change = change;
       best.assign(changes_.begin() + static_cast<std::ptrdiff_t>(mark), changes_.end());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
@@ -27,12 +28,10 @@ class Annealer {
   void step(double temperature);
   /// Lets the price follow: `progress` is from 0 to 1 over a run of annealing.
   void follow_feasibility(double progress);
-  /// Drops what relieves the worst overflow at the least cost, until all fits or it gets nowhere, for at most
-  /// `steps`; whether all fits.
-  bool repair_greedily(int steps);
-  /// Removes, dearest first, each recomputation that the budget makes unnecessary, if it is still there;
-  /// at most `most` of them.
-  void remove_unneeded(std::size_t most);
+  /// Drops what relieves the overflow at the least cost, until all fits, it gets nowhere or is stopped.
+  void repair_greedily(const std::function<bool()>& stopped);
+  /// Removes, dearest first, each recomputation that the budget makes unnecessary.
+  void remove_unneeded(const std::function<bool()>& stopped);
 
   /// The cheapest state within the budget since the last load().
   bool has_best() const { return best_cost_ < std::numeric_limits<double>::infinity(); }
@@ -62,6 +61,10 @@ class Annealer {
 
   std::optional<Run> random_recomputation();
   bool relieve_at(Run run, std::uint64_t tries);
+  bool relieve_well(Run over, double patience);
+  std::optional<Run> way_to_drop(std::uint32_t tensor, Run over) const;
+  /// The overflow that goes when the tensor is absent there, for each unit of cost.
+  double worth_of_dropping(std::uint32_t tensor, Run over, Run again);
   void relieve_worst(std::uint64_t most);
   /// Recomputes in that stage; each input that is not live is kept until then or recomputed too.
   void recompute(Run run, double eagerness);

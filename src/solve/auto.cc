@@ -41,7 +41,7 @@ class Portfolio {
   std::size_t ops() const { return search_.graph.op_count(); }
 
   void start() {
-    incumbent_.offer(keep_all_plan(search_.graph).steps, "keep-all");
+    take(solve_keep_all(search_), "keep-all");
     if (!search_.options.start.empty()) incumbent_.offer(search_.options.start, "start");
     if (!incumbent_.done() && !free_order()) bound_quickly();
     if (!incumbent_.done() && ops() <= kTiny) take(solve_brute(search_), "brute");
@@ -114,7 +114,7 @@ class Portfolio {
         anneal(search_.part(0.2), incumbent_, seed + member);
         look_closer();
       }
-      anneal_free_order(search_, incumbent_, seed + member);
+      anneal_free_order(search_.part(search_.by_moves() ? 0.8 : 1), incumbent_, seed + member);
     });
   }
 

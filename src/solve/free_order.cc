@@ -22,11 +22,10 @@ class Pace {
         total_(search.seconds_left()),
         moves_per_pulse_(static_cast<int>(
             std::clamp<std::size_t>(100'000 / search.graph.op_count(), 4, kMostMovesPerPulse))) {
-    if (search.options.moves > 0) total_ = kSecondsPerMove * static_cast<double>(search.options.moves);
+    if (search.by_moves()) total_ = kSecondsPerMove * static_cast<double>(search.moves());
   }
   double seconds() const {
-    return search_.options.moves > 0 ? kSecondsPerMove * static_cast<double>(moves_)
-                                     : search_.seconds() - start_;
+    return search_.by_moves() ? kSecondsPerMove * static_cast<double>(moves_) : search_.seconds() - start_;
   }
   double total() const { return total_; }
   bool over() const { return over_; }

@@ -7,6 +7,19 @@
 
 namespace checkmate {
 
+namespace {
+
+bool keeps_order(std::span<const OpId> steps) {
+  std::uint32_t ran = 0;
+  for (const OpId op : steps) {
+    if (op.value > ran) return false;
+    if (op.value == ran) ++ran;
+  }
+  return true;
+}
+
+}  // namespace
+
 Incumbent::Incumbent(const Search& search)
     : search_(search),
       bound_(search.graph.keep_all_cost().count()),
@@ -16,7 +29,7 @@ bool Incumbent::offer(std::vector<OpId> steps, std::string_view source) {
   Result<Plan> plan = plan_from_steps(search_.graph, std::move(steps));
   if (!plan) return false;
   const Result<Simulation> run = simulate(search_.graph, *plan);
-  if (!run) return false;
+  if (!run || (search_.options.order == Order::kFixed && !keeps_order(plan->steps))) return false;
   const std::lock_guard lock(mutex_);
   if (run->peak > search_.options.budget) {
     least_peak_ = std::min(run->peak, least_peak_.value_or(run->peak));

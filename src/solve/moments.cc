@@ -14,6 +14,8 @@ constexpr double kEveryPlanSlices = 2;
 constexpr double kPapersClassSlices = 4;
 constexpr double kLooseGap = 0.004;  // above it a bound for the paper's class is worth its time
 constexpr int kRoundsByMoves = 2;
+constexpr double kHopeless = 0.015;
+constexpr double kPatience = 0.25;  // of the time
 // Of the first model that is not grown from one moment: as many as its relaxation solves quickly.
 constexpr std::size_t kSpreadMoments = 12;
 constexpr std::size_t kSpreadColumns = 9'000;
@@ -21,7 +23,7 @@ constexpr std::size_t kSpreadColumns = 9'000;
 /// Relaxation and branch and bound in turn, as long as both come to their ends in time. False if the time was
 /// too short for the relaxation alone: more moments would not help then.
 bool advance(const Search& search, MomentsTrack& track, double seconds, bool more_moments) {
-  const bool by_moves = search.options.moves > 0;
+  const bool by_moves = search.by_moves();
   const double until = search.seconds() + seconds;
   for (int round = 0; !track.done(); ++round) {
     if (by_moves ? round == kRoundsByMoves : search.seconds() >= until) break;
@@ -63,7 +65,10 @@ void improve_bounds(const Search& search, Incumbent& incumbent) {
   double slice = kFirstSlice;
   std::size_t moments = std::min(kSpreadMoments, kSpreadColumns / every.columns_per_moment());
   for (int round = 0; !incumbent.done(); ++round) {
-    if (search.options.moves > 0 && round == kRoundsByMoves) return;
+    if (search.by_moves() && round == kRoundsByMoves) return;
+    // Far from closing the gap, the time is better spent on plans.
+    if (!search.by_moves() && incumbent.gap() > kHopeless && search.seconds() > search.end() * kPatience)
+      return;
     slice = std::max(slice, search.seconds() / 2);
     if (!every.done() && solved) spread(search, incumbent, every, moments);
     solved = advance(search, every, kEveryPlanSlices * slice, true);

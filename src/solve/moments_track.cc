@@ -20,8 +20,9 @@ constexpr std::size_t kMostFillOps = 2'000;
 constexpr double kShortest = 0.02;  // seconds: less is not worth a start
 // Where the same seed must give the same answer, these limits stand for time.
 constexpr std::size_t kMostColumnsByMoves = 2'000;
+constexpr std::size_t kMostBranchColumnsByMoves = 400;  // for HiGHS has no limit on what it does at the root
 constexpr std::int32_t kIterationsByMoves = 5'000;
-constexpr std::int32_t kNodesByMoves = 1;
+constexpr std::int32_t kNodesByMoves = 20;
 
 double reruns_cost(const Graph& graph, Cost cost) {
   return static_cast<double>((cost - graph.keep_all_cost()).count());
@@ -41,7 +42,7 @@ MomentsTrack::MomentsTrack(const Search& search, Incumbent& incumbent, Scope sco
       graph_(search.graph),
       incumbent_(incumbent),
       scope_(scope),
-      repeatable_(search.options.moves > 0),
+      repeatable_(search.by_moves()),
       most_moments_(std::min(kMostMoments,
                              (repeatable_ ? kMostColumnsByMoves : kMostColumns) / columns_per_moment())) {}
 
@@ -241,6 +242,7 @@ bool MomentsTrack::branch(double seconds) {
     exhausted_ = true;
     return true;
   }
+  if (repeatable_ && model.program().column_count() > kMostBranchColumnsByMoves) return false;
   LinearSolver solver(model.program());
   const std::vector<OpId> steps = incumbent_.steps();
   const std::vector<double> start = steps.empty() ? std::vector<double>{} : model.columns_of(steps);

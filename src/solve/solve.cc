@@ -106,8 +106,9 @@ void replay(const Graph& graph, const SolveOptions& options, std::vector<OpId> s
 /// Where there is no plan: how much would be enough, as far as a short search can tell.
 void bracket_least_budget(const Search& search, SolveResult& result) {
   const std::size_t most_sets = search.by_moves() ? 10'000 : 500'000;
-  constexpr double kShare = 0.2;  // of the time that is left
-  const LeastBudget least = least_budget(search.part(kShare), most_sets);
+  constexpr double kSeconds = 2;
+  const double share = std::min(0.2, kSeconds / std::max(search.seconds_left(), kSeconds));
+  const LeastBudget least = least_budget(search.part(share), most_sets);
   result.min_feasible = std::max(result.min_feasible, std::optional(least.lower));
   if (least.upper) result.least_peak = std::min(*least.upper, result.least_peak.value_or(*least.upper));
 }

@@ -29,7 +29,7 @@ void SearchFlags::add_to(Verb& verb) {
   verb.option("--stages", stages,
               "of milp and lp-bound; frontier: stage t first runs op t; free: the unpartitioned form");
   verb.option("--time-limit", time_limit, "seconds, then the best so far");
-  verb.option("--gap", gap, "milp stops at this relative gap");
+  verb.option("--gap", gap, "enough when the relative gap is at most this");
   verb.option("--threads", threads, "the most that run at once");
   verb.option("--samples", samples, "of lp-round: randomised roundings");
   verb.option("--seed", seed, "same seed, one thread: same plan");

@@ -45,7 +45,7 @@ struct SearchFlags {
   std::string order = "fixed";
   std::string stages = "frontier";
   double time_limit = 60;
-  double gap = 0;
+  double gap = SolveOptions{}.gap;
   int threads = 1;
   int samples = 32;
   std::int64_t seed = 1;
