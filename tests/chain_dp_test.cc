@@ -1,5 +1,3 @@
-#include "solve/chain_dp.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 #include "checkmate/simulate.h"
 #include "checkmate/validate.h"
 #include "solve/chain_model.h"
+#include "solve/solver.h"
 #include "support/graphs.h"
 
 namespace checkmate {

@@ -227,7 +227,8 @@ TEST(CommandLine, ComparesMethodsInOneTable) {
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out,
               AllOf(HasSubstr("does not fit"), HasSubstr("linear-greedy"), HasSubstr("not a chain")));
-  const Finished all = checkmate({"compare", "zoo:linear?n=6", "--budget", "80%", "--json"});
+  const Finished all =
+      checkmate({"compare", "zoo:linear?n=6", "--budget", "80%", "--moves", "1000", "--json"});
   EXPECT_THAT(all.out, AllOf(HasSubstr("\"results\": ["), HasSubstr("milp"), HasSubstr("lp-round"),
                              HasSubstr("griewank")));
   EXPECT_THAT(complaint({"compare", "zoo:unet", "--budget", "60%", "--methods", "keep-all,magic"}),

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "solve/annealer.h"
+#include "solve/knapsack.h"
 
 namespace checkmate {
 namespace {
@@ -215,6 +216,10 @@ void anneal(const Search& search, Incumbent& incumbent, std::uint64_t seed) {
 
 Outcome solve_anneal(const Search& search) {
   Incumbent incumbent(search);
+  if (!search.options.start.empty()) incumbent.offer(search.options.start, "start");
+  // It proves nothing by itself; where a quick bound is reached, there is nothing left to look for.
+  const KnapsackBound quick = knapsack_bound(search);
+  if (!quick.infeasible) incumbent.raise_bound(quick.bound, "knapsack-bound");
   anneal(search, incumbent, search.options.seed);
   return incumbent.outcome();
 }

@@ -14,7 +14,5 @@ struct KnapsackBound {
 /// Milliseconds for hundreds of ops; the number of moments looked at falls as the graph grows, so that the
 /// time is nearly linear.
 KnapsackBound knapsack_bound(const Search& search);
-/// The method `knapsack-bound`.
-Outcome solve_knapsack_bound(const Search& search);
 
 }  // namespace checkmate

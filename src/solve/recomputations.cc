@@ -21,9 +21,11 @@ SearchGraph::SearchGraph(const Graph& graph, Bytes whole_budget)
   for (const OpId op : graph.ops()) all_bytes += graph.workspace(op).count();
   const std::int64_t unit = all_bytes / kExact + 1;
   const auto scaled = [&](Bytes amount) {
-    return static_cast<double>(amount.count() / unit + (amount.count() % unit == 0 ? 0 : 1));
+    const std::int64_t units = amount.count() / unit + (amount.count() % unit == 0 ? 0 : 1);
+    return static_cast<double>(units);
   };
-  budget = static_cast<double>((whole_budget - graph.fixed_bytes()).count() / unit);
+  const std::int64_t whole_units = (whole_budget - graph.fixed_bytes()).count() / unit;
+  budget = static_cast<double>(whole_units);
 
   for (const TensorId tensor : graph.tensors()) {
     bytes.push_back(scaled(graph.bytes(tensor)));

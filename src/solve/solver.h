@@ -44,9 +44,10 @@ class Search {
   Search part(double share) const {
     Search other = *this;
     other.end_ = seconds() + share * seconds_left();
-    if (moves_ > 0)
-      other.moves_ =
-          std::max(std::uint64_t{1}, static_cast<std::uint64_t>(share * static_cast<double>(moves_)));
+    if (moves_ > 0) {
+      const auto moves = static_cast<std::uint64_t>(share * static_cast<double>(moves_));
+      other.moves_ = std::max(moves, std::uint64_t{1});
+    }
     return other;
   }
 

@@ -19,14 +19,14 @@ struct Flags {
   bool json = false;
 };
 
-std::vector<std::string> row(const Graph& graph, const SolveResult& result, Bytes keep_all) {
+std::vector<std::string> row(const Graph& graph, const std::string& method, const SolveResult& result,
+                             Bytes keep_all) {
   const auto share = [&](Bytes peak) {
     const auto made = static_cast<double>((peak - graph.fixed_bytes()).count());
     return percent(keep_all == Bytes{0} ? 1 : made / static_cast<double>(keep_all.count()));
   };
   const bool over = !result.plan && result.least_peak;
-  std::vector<std::string> cells = {result.method,
-                                    over ? "does not fit" : std::string(to_string(result.status))};
+  std::vector<std::string> cells = {method, over ? "does not fit" : std::string(to_string(result.status))};
   if (result.plan) {
     cells.insert(cells.end(), {times(overhead(graph, result.cost)), to_string(result.peak),
                                share(result.peak), percent(relative_gap(result.cost, result.lower_bound))});
@@ -59,8 +59,8 @@ int run(const Flags& flags) {
     const Result<SolveResult> result = solve(graph, options, interrupt.token());
     if (!result) return report(result.error());
     best = std::min(best, result->status);
-    table.add(row(graph, *result, keep_all));
-    if (!result->plan && !result->least_peak) notes[result->detail].push_back(result->method);
+    table.add(row(graph, method, *result, keep_all));
+    if (!result->plan && !result->least_peak) notes[result->detail].push_back(method);
     write_answer(json.line(), graph, options, *result);
     if (interrupt.token().stop_requested()) break;
   }

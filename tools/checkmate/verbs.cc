@@ -84,6 +84,7 @@ Result<std::vector<std::string>> parse_methods(std::string_view text) {
       const bool tiny_only = method.name.starts_with("brute");
       if (method.name != "auto" && method.plans && !tiny_only) names.emplace_back(method.name);
     }
+    names.emplace_back("auto");
     return names;
   }
   while (true) {
