@@ -61,6 +61,7 @@ bool Annealer::random_move() {
   if (draw < 0.78) return drop_a_use(true);
   if (draw < 0.86) return shift_one();
   if (draw < 0.92) return move_stage();
+  if (draw < 0.93) return rebuild_window();
   if (draw < 0.97) return swap_one();
   if (draw < 0.99) return clear_part_of_stage();
   return clear_op();
@@ -95,38 +96,43 @@ void Annealer::repair_greedily(const std::function<bool()>& stopped) {
   record();
 }
 
-/// Of some values that are live but idle there, drops the one that is worth most, if that comes true.
+/// Drops what is worth most, if that comes true.
 bool Annealer::relieve_well(Run over, double patience) {
   constexpr int kSamples = 32;
   constexpr double kOptimism = 4;  // a way may cost so many times more than it looked like
-  double most = 0;
-  std::optional<Run> best;
+  const Drop drop = best_drop(over, kSamples);
+  if (!drop.again) return false;
+  const double cost = state_.cost();
+  const double overflow = state_.overflow();
+  changes_.clear();
+  extensions_.clear();
+  aborted_ = false;
+  price_ = patience / drop.worth;
+  ops_left_ = kMostOpsAMove;
+  recompute(*drop.again, 1);
+  const double relieved = overflow - state_.overflow();
+  if (relieved > 0 && (patience > 1 || state_.cost() - cost <= kOptimism * relieved / drop.worth))
+    return true;
+  undo_to(0);
+  return false;
+}
+
+/// Of some random values that are live but idle there, the one that is worth most to drop.
+Annealer::Drop Annealer::best_drop(Run over, int samples) {
+  constexpr int kTriesASample = 12;
+  Drop best;
   int found = 0;
-  for (int k = 0; k < kSamples * 12 && found < kSamples && over.stage() > 0; ++k) {
+  for (int k = 0; k < samples * kTriesASample && found < samples && over.stage() > 0; ++k) {
     const auto op = static_cast<std::uint32_t>(random_.below(over.stage()));
     const auto outputs = graph_.outputs[op];
     const std::uint32_t tensor = outputs[outputs.size() == 1 ? 0 : random_.below(outputs.size())];
     const std::optional<Run> again = way_to_drop(tensor, over);
     if (!again) continue;
     ++found;
-    if (const double worth = worth_of_dropping(tensor, over, *again); worth > most) {
-      most = worth;
-      best = again;
-    }
+    if (const double worth = worth_of_dropping(tensor, over, *again); worth > best.worth)
+      best = {again, worth};
   }
-  if (!best) return false;
-  const double cost = state_.cost();
-  const double overflow = state_.overflow();
-  changes_.clear();
-  extensions_.clear();
-  aborted_ = false;
-  price_ = patience / most;
-  ops_left_ = kMostOpsAMove;
-  recompute(*best, 1);
-  const double relieved = overflow - state_.overflow();
-  if (relieved > 0 && (patience > 1 || state_.cost() - cost <= kOptimism * relieved / most)) return true;
-  undo_to(0);
-  return false;
+  return best;
 }
 
 std::optional<Run> Annealer::way_to_drop(std::uint32_t tensor, Run over) const {
@@ -295,6 +301,34 @@ bool Annealer::clear_op() {
     if (state_.contains({stage, run->op()})) remove_with_feeders({stage, run->op()});
   }
   relieve_worst(random_.below(4));
+  return true;
+}
+
+/// Removes most recomputations of some stages in a row and builds them anew, by what is worth most. This is
+/// what moves the choice between dear ops, around each of which many cheap ones have to change.
+bool Annealer::rebuild_window() {
+  constexpr std::uint64_t kMostStages = 10;
+  constexpr int kMostDrops = 20;
+  constexpr int kSamples = 16;
+  const std::optional<Run> run = random_recomputation();
+  if (!run) return false;
+  const auto length = static_cast<Stage>(1 + random_.below(kMostStages));
+  for (Stage stage = run->stage(); stage < std::min(graph_.ops, run->stage() + length); ++stage) {
+    const auto ops = state_.in_stage(stage);
+    const std::vector<std::uint32_t> cleared(ops.begin(), ops.end());
+    for (std::size_t k = cleared.size(); k-- > 0;) {
+      const Run gone{stage, cleared[k]};
+      if (state_.contains(gone) && random_.share() < 0.9) remove_with_feeders(gone);
+    }
+  }
+  for (int k = 0; k < kMostDrops && !aborted_; ++k) {
+    const std::optional<Run> over = random_.one_in(2) ? state_.worst() : state_.any_over(random_);
+    if (!over) break;
+    const Drop drop = best_drop(*over, kSamples);
+    if (!drop.again) break;
+    ops_left_ = kMostOpsAMove;
+    recompute(*drop.again, 1);  // which gives up where the cost is past the limit
+  }
   return true;
 }
 

@@ -57,11 +57,17 @@ class Annealer {
   bool swap_one();
   bool clear_part_of_stage();
   bool clear_op();
+  bool rebuild_window();
   bool relieve();
 
   std::optional<Run> random_recomputation();
   bool relieve_at(Run run, std::uint64_t tries);
   bool relieve_well(Run over, double patience);
+  struct Drop {
+    std::optional<Run> again;  // nothing where no value there can be dropped
+    double worth = 0;
+  };
+  Drop best_drop(Run over, int samples);
   std::optional<Run> way_to_drop(std::uint32_t tensor, Run over) const;
   /// The overflow that goes when the tensor is absent there, for each unit of cost.
   double worth_of_dropping(std::uint32_t tensor, Run over, Run again);

@@ -74,7 +74,7 @@ class Portfolio {
   void look_closer() {
     if (!incumbent_.done() && ops() <= kSmall) take(solve_chain_dp(search_.part(0.1)), "chain-dp");
     if (!incumbent_.done()) {
-      if (const std::optional<Cost> bound = chain_bound(search_.part(0.5)))
+      if (const std::optional<Cost> bound = chain_bound(search_.part(0.2)))
         incumbent_.raise_bound(*bound, "chain-bound");
     }
     if (!incumbent_.done() && !incumbent_.has_plan()) look_for_least_budget();
