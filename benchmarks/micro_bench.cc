@@ -7,6 +7,7 @@
 #include <map>
 
 #include "checkmate/checkmate.h"
+#include "solve/recomputations.h"
 
 namespace checkmate::bench {
 namespace {
@@ -62,14 +63,52 @@ void validate_plan(benchmark::State& state, const NamedGraph& named) {
   count_steps(state, on);
 }
 
+/// Recomputations that annealing may try, half of them in the state: each is put in or taken out.
+class Recomputing {
+ public:
+  explicit Recomputing(const Graph& graph)
+      : graph_(graph, graph.fixed_bytes() + Bytes{keep_all_peak(graph).count() / 2}), state_(graph_) {
+    Random random(1);
+    while (runs_.size() < kRuns) {
+      const auto stage = static_cast<Stage>(1 + random.below(graph_.ops - 1));
+      const auto op = static_cast<std::uint32_t>(random.below(stage));
+      if (!graph_.recomputable[op] || state_.contains({stage, op})) continue;
+      runs_.emplace_back(stage, op);
+      state_.insert(runs_.back());
+    }
+  }
+  double toggle() {
+    const Run run = runs_[next_++ % kRuns];
+    if (state_.contains(run)) {
+      state_.erase(run);
+    } else {
+      state_.insert(run);
+    }
+    return state_.overflow();
+  }
+
+ private:
+  static constexpr std::size_t kRuns = 256;
+  SearchGraph graph_;
+  Recomputations state_;
+  std::vector<Run> runs_;
+  std::size_t next_ = 0;
+};
+
+void insert_and_erase(benchmark::State& state, const NamedGraph& named) {
+  Recomputing recomputing(case_of(named).graph);
+  for (auto _ : state) benchmark::DoNotOptimize(recomputing.toggle());
+  state.SetItemsProcessed(state.iterations());
+}
+
 struct Measure {
   std::string_view name;
   void (*run)(benchmark::State& state, const NamedGraph& named);
 };
 /// Each runs on every graph, as NAME/GRAPH. A new inner loop is a function above and a line here.
-constexpr std::array kMeasures = {Measure{"BM_Simulate", simulate_plan},
-                                  Measure{"BM_TightestFrees", find_tightest_frees},
-                                  Measure{"BM_Validate", validate_plan}};
+constexpr std::array kMeasures = {
+    Measure{"BM_Simulate", simulate_plan}, Measure{"BM_TightestFrees", find_tightest_frees},
+    Measure{"BM_InsertAndErase", insert_and_erase}, Measure{"BM_Validate", validate_plan}};
 
 }  // namespace
 }  // namespace checkmate::bench

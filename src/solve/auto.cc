@@ -89,14 +89,7 @@ class Portfolio {
 
   void search_fixed_order() {
     const std::uint64_t seed = search_.options.seed;
-    if (search_.options.threads == 1) {
-      anneal(search_.part(0.05), incumbent_, seed);
-      look_closer();
-      anneal(search_.part(0.3), incumbent_, seed + 1);
-      improve_bounds(search_.part(0.7), incumbent_);
-      anneal(search_.part(search_.by_moves() ? 0.65 : 1), incumbent_, seed + 2);
-      return;
-    }
+    if (search_.options.threads == 1) return take_turns();
     side_by_side([&](std::uint64_t member) {
       if (member == 1) {
         look_closer();
@@ -104,6 +97,20 @@ class Portfolio {
       }
       anneal(search_, incumbent_, seed + member);
     });
+  }
+
+  /// Plans and bounds in turn, each turn longer than the one before.
+  void take_turns() {
+    std::uint64_t seed = search_.options.seed;
+    anneal(search_.part(0.005), incumbent_, seed++);
+    look_closer();
+    const std::vector<double> turns =
+        search_.by_moves() ? std::vector{0.45} : std::vector{0.01, 0.05, 0.2, 0.5};
+    for (const double share : turns) {
+      anneal(search_.part(share), incumbent_, seed++);
+      if (!incumbent_.done()) improve_bounds(search_.part(2 * share), incumbent_);
+    }
+    anneal(search_.part(search_.by_moves() ? 0.5 : 1), incumbent_, seed);
   }
 
   /// A plan that keeps the order is one, too, and on tight training graphs the better start.
