@@ -74,7 +74,7 @@ TEST(CommandLine, RefusesWhatContradictsItself) {
 }
 
 TEST(CommandLine, EndsASearchOnCtrlC) {
-  const Finished run = testing::run({"timeout", "--foreground", "--preserve-status", "-s", "INT", "2",
+  const Finished run = testing::run({"timeout", "--foreground", "--preserve-status", "-s", "INT", "5",
                                      CHECKMATE_PROGRAM, "solve", "zoo:fcn8?batch=32", "--budget", "70%",
                                      "--method", "milp", "--time-limit", "200", "--explain", "--json"});
   EXPECT_EQ(run.exit_code, 0) << run.err;  // the plan that it started from, at least
