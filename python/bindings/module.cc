@@ -1,0 +1,12 @@
+#include "bindings.h"
+
+NB_MODULE(_core, module) {
+  using namespace checkmate::python;
+  module.doc() = "The C++ core. Use the package `checkmate`, which checks what it hands on to here.";
+  module.attr("version") = CHECKMATE_VERSION;
+  bind_errors(module);
+  bind_graph(module);
+  bind_plan(module);
+  bind_solve(module);
+  bind_searches(module);
+}

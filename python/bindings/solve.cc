@@ -1,0 +1,92 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "bindings.h"
+#include "foreground.h"
+#include "ids.h"
+#include "progress.h"
+
+namespace checkmate::python {
+namespace {
+
+using namespace nb::literals;
+
+void make_options(SolveOptions* place, std::string method, std::string_view order, double time_limit,
+                  int threads, std::uint64_t seed, double gap, std::uint64_t moves,
+                  const std::vector<std::uint32_t>& start) {
+  new (place) SolveOptions{.budget = {},
+                           .method = std::move(method),
+                           .order = order_of(order),
+                           .time_limit = std::chrono::duration<double>(time_limit),
+                           .threads = threads,
+                           .seed = seed,
+                           .gap = gap,
+                           .moves = moves,
+                           .start = ids_of<OpId>(start)};
+}
+
+SolveResult solve_in_background(const Graph& graph, std::int64_t budget, SolveOptions options,
+                                const nb::object& on_progress) {
+  Foreground foreground;
+  options.budget = Bytes{budget};
+  options.on_progress = reporter(foreground, on_progress);
+  return foreground.run(
+      [&](std::stop_token stop) { return value_or_raise(solve(graph, options, std::move(stop))); },
+      [](const SolveResult& result) { return result.plan.has_value(); });
+}
+
+using MethodRow = std::tuple<std::string_view, std::string_view, bool, bool, bool, bool>;
+std::vector<MethodRow> method_rows() {
+  std::vector<MethodRow> rows;
+  for (const MethodInfo& method : methods()) {
+    rows.emplace_back(method.name, method.summary, method.exact, method.needs_chain, method.free_order,
+                      method.plans);
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::function<void(const Progress&)> reporter(Foreground& foreground, const nb::object& on_progress) {
+  if (on_progress.is_none()) return {};
+  return [&foreground, &on_progress](const Progress& progress) {
+    foreground.post([&on_progress, seconds = progress.seconds, cost = count_of(progress.cost),
+                     bound = count_of(progress.bound),
+                     method = std::string(progress.method)] { on_progress(seconds, cost, bound, method); });
+  };
+}
+
+void bind_solve(nb::module_& module) {
+  nb::class_<SolveOptions>(module, "SolveOptions")
+      .def("__init__", make_options, "method"_a, "order"_a, "time_limit"_a, "threads"_a, "seed"_a, "gap"_a,
+           "moves"_a, "start"_a);
+
+  nb::class_<SolveResult>(module, "SolveResult")
+      .def_prop_ro("status", [](const SolveResult& result) { return to_string(result.status); })
+      .def_ro("detail", &SolveResult::detail)
+      .def_ro("method", &SolveResult::method)
+      .def_prop_ro("plan", [](const SolveResult& result) { return result.plan; })
+      .def_prop_ro("cost", [](const SolveResult& result) { return result.cost.count(); })
+      .def_prop_ro("peak", [](const SolveResult& result) { return result.peak.count(); })
+      .def_prop_ro("lower_bound", [](const SolveResult& result) { return result.lower_bound.count(); })
+      .def_prop_ro("stage_lower_bound",
+                   [](const SolveResult& result) { return count_of(result.stage_lower_bound); })
+      .def_prop_ro("least_peak", [](const SolveResult& result) { return count_of(result.least_peak); })
+      .def_prop_ro("min_feasible", [](const SolveResult& result) { return count_of(result.min_feasible); })
+      .def_ro("seconds", &SolveResult::seconds)
+      .def_ro("first_plan_seconds", &SolveResult::first_plan_seconds)
+      .def_ro("moves", &SolveResult::moves);
+
+  module.def("solve", solve_in_background, "graph"_a, "budget"_a, "options"_a, "on_progress"_a.none());
+  module.def("methods", method_rows);
+}
+
+}  // namespace checkmate::python

@@ -1,0 +1,77 @@
+"""Turns what a caller may write into what the core takes, or says what is wrong with it."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable, Sequence
+from typing import SupportsFloat, SupportsIndex
+
+from .errors import Error
+
+__all__ = ["flag", "indices", "number", "text", "whole"]
+
+_INT64 = 2**63
+_INDEX = 2**32
+
+
+def text(value: object, what: str) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{what} is a string, got {value!r:.60}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise Error(f"{what} cannot be written as UTF-8: {value!r:.60}") from None
+    return value
+
+
+def flag(value: object, what: str) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{what} is True or False, got {value!r:.60}")
+    return value
+
+
+def whole(value: object, what: str, limit: int = _INT64) -> int:
+    """An int, or what stands for one, such as NumPy's; a float does not, even a round one."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        hint = f": write {int(value)}" if isinstance(value, float) and value.is_integer() else ""
+        raise TypeError(f"{what} is a whole number, got {value!r:.60}{hint}")
+    result = operator.index(value)
+    if not -limit <= result < limit:
+        raise Error(f"{what} is too large: {_short(result)}")
+    return result
+
+
+def natural(value: object, what: str, limit: int = _INT64) -> int:
+    result = whole(value, what, limit)
+    if result < 0:
+        raise Error(f"{what} is 0 or more, got {result}")
+    return result
+
+
+def number(value: object, what: str) -> float:
+    if isinstance(value, (bool, str, bytes)) or not isinstance(value, SupportsFloat):
+        raise TypeError(f"{what} is a number, got {value!r:.60}")
+    try:
+        result = float(value)
+    except OverflowError:
+        raise Error(f"{what} is too large: {value!r:.20}...") from None
+    if math.isnan(result):
+        raise Error(f"{what} is a number, got nan")
+    return result
+
+
+def indices(values: object, what: str) -> tuple[int, ...]:
+    """Places in a list of ops or tensors; whether they are in it, the core finds out."""
+    return tuple(natural(value, f"each of {what}", _INDEX) for value in sequence(values, what))
+
+
+def sequence(values: object, what: str) -> Sequence[object]:
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise TypeError(f"{what} is a sequence, got {values!r:.60}")
+    return values if isinstance(values, (list, tuple)) else list(values)
+
+
+def _short(value: int) -> str:
+    # Python refuses to write down ints of thousands of digits.
+    return str(value) if value.bit_length() <= 256 else f"a number of {value.bit_length()} bits"

@@ -1,0 +1,53 @@
+"""What there is to choose from: methods and networks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from . import _core
+
+__all__ = ["Method", "Network", "methods", "zoo"]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A way to look for plans."""
+
+    name: str
+    summary: str
+    exact: bool
+    """Optimal, and infeasible proven, within its limits of size and time."""
+    needs_chain: bool
+    """Only where the forward part is a chain."""
+    free_order: bool
+    """Can move first runs."""
+    plans: bool
+    """False: it only looks for a bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a network, with the value that it has unless told."""
+
+    name: str
+    fallback: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A network of the zoo: ``checkmate.load("zoo:NAME?key=value&...")``."""
+
+    name: str
+    description: str
+    parameters: tuple[Parameter, ...]
+
+
+def methods() -> list[Method]:
+    """All methods, ``auto`` first."""
+    return [Method(*row) for row in _core.methods()]
+
+
+def zoo() -> list[Network]:
+    """All networks of the zoo."""
+    return [Network(name, text, tuple(Parameter(*row) for row in rows)) for name, text, rows in _core.zoo_networks()]

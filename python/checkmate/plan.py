@@ -1,0 +1,218 @@
+"""Plans: which op runs at each step, what is freed after it, and what is known of the whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from . import _checks, _core
+from .errors import Error
+from .graph import Graph
+
+__all__ = ["Plan", "load_plan"]
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Plan:
+    """A way to run a graph within a budget. Immutable; replayed and checked before you see it.
+
+    Made by :func:`checkmate.solve`, :meth:`keep_all`, :meth:`from_steps` and :func:`checkmate.load_plan`. Two plans are equal
+    when they do the same on the same graph and the same is known of them, however long it took to find them.
+    """
+
+    graph: Graph
+    budget: int
+    """Bytes that the plan may use, ``graph.fixed_bytes`` included."""
+    cost: int
+    """Of all its runs, in ``graph.cost_unit``."""
+    peak: int
+    """The most bytes that are in use at a step, ``graph.fixed_bytes`` included."""
+    lower_bound: int
+    """No plan of that order is cheaper."""
+    stage_lower_bound: int | None = None
+    """No plan of the paper's class is (docs/concepts.md), where that is known."""
+    status: str
+    """``optimal`` or ``feasible``."""
+    method: str
+    """What found it."""
+    order: str
+    """``fixed``: first runs follow the graph's order; ``free``: they may move."""
+    seed: int = 0
+    detail: str = ""
+    seconds: float = field(default=0.0, compare=False)
+    first_plan_seconds: float = field(default=0.0, compare=False)
+    _handle: _core.Plan = field(hash=False)
+
+    @classmethod
+    def keep_all(cls, graph: Graph) -> Plan:
+        """Runs every op once, in the graph's order; the budget is what that takes."""
+        return cls._checked(graph, _core.keep_all_plan(graph._handle), method="keep-all")
+
+    @classmethod
+    def from_steps(
+        cls,
+        graph: Graph,
+        steps: Iterable[int],
+        budget: str | int | None = None,
+        *,
+        order: str = "fixed",
+        method: str = "steps",
+        lower_bound: int | None = None,
+        seed: int = 0,
+    ) -> Plan:
+        """A plan made elsewhere: the op of each step. Tensors are freed as early as can be.
+
+        Without a budget, it is the plan's peak. An :class:`checkmate.Error` tells why the steps cannot run, or break the budget
+        or the order. The lower bound is believed, unless the plan itself is cheaper; without one it is ``graph.keep_all_cost``.
+        """
+        handle = _core.plan_from_steps(graph._handle, _checks.indices(steps, "steps"))
+        return cls._checked(
+            graph,
+            handle,
+            budget=None if budget is None else graph.parse_budget(budget),
+            order=_checks.text(order, "order"),
+            method=_checks.text(method, "method"),
+            lower_bound=None if lower_bound is None else _checks.whole(lower_bound, "lower_bound"),
+            seed=_checks.natural(seed, "seed"),
+        )
+
+    @classmethod
+    def _checked(
+        cls,
+        graph: Graph,
+        handle: _core.Plan,
+        *,
+        budget: int | None = None,
+        order: str = "fixed",
+        method: str,
+        lower_bound: int | None = None,
+        seed: int = 0,
+    ) -> Plan:
+        cost, peak, _ = _core.simulate(graph._handle, handle)
+        budget = peak if budget is None else budget
+        violations = _core.violations(graph._handle, handle, budget, order)
+        if violations:
+            more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
+            raise Error(violations[0] + more, "invalid_plan")
+        if lower_bound is not None and lower_bound > cost:
+            raise Error(f"lower bound {lower_bound} is above the plan's cost {cost}", "invalid_plan")
+        bound = max(graph.keep_all_cost, lower_bound or 0)
+        return cls(
+            graph=graph,
+            budget=budget,
+            cost=cost,
+            peak=peak,
+            lower_bound=bound,
+            status="optimal" if cost == bound else "feasible",
+            method=method,
+            order=order,
+            seed=seed,
+            _handle=handle,
+        )
+
+    @property
+    def steps(self) -> list[int]:
+        """The op that runs at each step."""
+        return self._handle.steps
+
+    @property
+    def frees(self) -> list[list[int]]:
+        """The tensors that are freed after each step."""
+        return self._handle.frees
+
+    @property
+    def keep_all_cost(self) -> int:
+        return self.graph.keep_all_cost
+
+    @property
+    def overhead(self) -> float:
+        """``cost`` over the cost of running every op once; 1 for a graph that costs nothing."""
+        return self.cost / self.keep_all_cost if self.keep_all_cost else 1.0
+
+    @property
+    def gap(self) -> float:
+        """How much of ``cost`` a best plan can save at most: ``(cost - lower_bound) / cost``."""
+        return (self.cost - self.lower_bound) / self.cost if self.cost else 0.0
+
+    @property
+    def recomputed(self) -> list[tuple[int, int, int]]:
+        """``(op index, runs beyond the first, their cost)``, the dearest first."""
+        return _core.recomputed(self.graph._handle, self._handle)
+
+    @property
+    def memory(self) -> list[int]:
+        """Bytes in use while each step runs, ``graph.fixed_bytes`` included."""
+        return _core.simulate(self.graph._handle, self._handle)[2]
+
+    def to_json(self) -> str:
+        """In the format of docs/file_formats.md."""
+        return _core.plan_to_json(
+            self.graph._handle,
+            self._handle,
+            self.budget,
+            self.order,
+            self.cost,
+            self.peak,
+            self.lower_bound,
+            self.method,
+            self.seed,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes ``to_json()`` to a file, as a whole or not at all."""
+        _core.write_file(os.fspath(path), self.to_json())
+
+    def __len__(self) -> int:
+        """How many steps there are."""
+        return self._handle.step_count()
+
+    def __str__(self) -> str:
+        quality = "optimal" if self.status == "optimal" else f"gap at most {self.gap:.3%}"
+        lines = [
+            f"{self.graph.name}: peak {_core.bytes_text(self.peak)} of {_core.bytes_text(self.budget)},"
+            f" overhead {self.overhead:.4f}x, {quality} ({self.order} order, {self.method})"
+        ]
+        again = self.recomputed
+        if not again:
+            return "\n".join([*lines, "recomputes nothing"])
+        runs = sum(times for _, times, _ in again)
+        total = sum(cost for _, _, cost in again)
+        lines.append(f"recomputes {_counted(len(again), 'op')} in {_counted(runs, 'run')}:")
+        names = [self.graph._handle.op_name(op) for op, _, _ in again[:_SHOWN]]
+        width = min(60, max(map(len, names)))
+        for name, (_, times, cost) in zip(names, again, strict=False):
+            lines.append(f"  {name:<{width}.60}  {times:,} x  {cost / total if total else 0:6.1%} of the extra cost")
+        if len(again) > _SHOWN:
+            lines.append(f"  and {_counted(len(again) - _SHOWN, 'more op')}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return (
+            f"<checkmate.Plan for {self.graph.name!r}: {len(self)} steps, peak {_core.bytes_text(self.peak)} of"
+            f" {_core.bytes_text(self.budget)}, overhead {self.overhead:.4f}, {self.status}>"
+        )
+
+
+def load_plan(path: str | os.PathLike[str], graph: Graph) -> Plan:
+    """A plan of this graph from a file, replayed: an :class:`checkmate.Error` where it cannot run, or is not what it says."""
+    record = _core.read_plan(_checks.text(os.fspath(path), "a path"), graph._handle)
+    plan = Plan._checked(
+        graph,
+        record.plan,
+        budget=record.budget,
+        order=record.order,
+        method=record.method,
+        lower_bound=record.lower_bound,
+        seed=record.seed,
+    )
+    for what, claimed, real in (("cost", record.cost, plan.cost), ("peak_bytes", record.peak, plan.peak)):
+        if claimed is not None and claimed != real:
+            raise Error(f"{os.fspath(path)}: the file says {what} {claimed}, but it is {real}", "invalid_plan")
+    return plan
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"

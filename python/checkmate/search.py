@@ -1,0 +1,293 @@
+"""Looking for plans: at one budget, at many, and for the largest batch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypedDict, Unpack
+
+from . import _checks, _core
+from .errors import InfeasibleError, NoPlanError
+from .graph import Graph, load
+from .plan import Plan
+from .progress import ProgressLine, ProgressOption, reporting
+
+__all__ = ["MaxBatch", "SolveOptions", "SweepPoint", "max_batch", "solve", "sweep"]
+
+_MOST_THREADS = 8
+
+
+class SolveOptions(TypedDict, total=False):
+    """The options that :func:`solve`, :func:`sweep` and :func:`max_batch` share; see :func:`solve`."""
+
+    order: str
+    time_limit: float
+    threads: int | None
+    seed: int
+    gap: float
+    moves: int
+    progress: ProgressOption
+
+
+def solve(
+    graph: Graph,
+    budget: str | int,
+    *,
+    method: str = "auto",
+    order: str = "fixed",
+    time_limit: float = 60.0,
+    threads: int | None = None,
+    seed: int = 1,
+    gap: float = 1e-5,
+    moves: int = 0,
+    start: Plan | Iterable[int] | None = None,
+    progress: ProgressOption = None,
+) -> Plan:
+    """The cheapest plan within the budget that can be found in time.
+
+    ``budget``: bytes for everything, as :meth:`Graph.parse_budget` reads them: ``"60%"``, ``"6GiB"``, an int.
+    ``method``: one of :func:`checkmate.methods`. ``order``: ``"free"`` lets first runs move too.
+    ``time_limit``: seconds, then the best so far. ``threads``: all cores, at most 8, unless told.
+    ``gap``: enough when the plan is proven to be so near the best. ``moves``: with one thread and a number of moves in place of
+    time, the same ``seed`` gives the same plan. ``start``: a plan, or the op of each step, to begin with; ignored where it does
+    not fit.
+    ``progress``: a function that is called with each :class:`Progress`, ``False`` for none, ``None`` for a live line on stderr
+    where that is a terminal or a notebook. What it raises ends the search and is raised here.
+
+    Other Python threads go on meanwhile. Ctrl-C, in the main thread, ends the search: the best plan so far is returned, or
+    ``KeyboardInterrupt`` raised if there is none or at a second Ctrl-C.
+
+    Raises :class:`InfeasibleError` where it is proven that no plan fits, :class:`NoPlanError` where none was found,
+    :class:`Error` for options that make no sense.
+    """
+    _check_graph(graph)
+    count = graph.parse_budget(budget)
+    options = _options(method, order, time_limit, threads, seed, gap, moves, _steps(start))
+    with reporting(progress, ProgressLine(graph)) as report:
+        result = _core.solve(graph._handle, count, options, report)
+    plan = _plan(graph, count, order, seed, result)
+    if plan is not None:
+        return plan
+    raise _no_plan(graph, count, result)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPoint:
+    """What a method found at a budget."""
+
+    budget: int
+    method: str
+    plan: Plan | None
+    status: str
+    """``optimal``, ``feasible``, ``infeasible`` or ``unknown``."""
+    lower_bound: int
+    detail: str
+
+
+def sweep(
+    graph: Graph,
+    budgets: str | Iterable[str | int],
+    methods: Sequence[str] = ("auto",),
+    *,
+    start: Plan | Iterable[int] | None = None,
+    **options: Unpack[SolveOptions],
+) -> list[SweepPoint]:
+    """Every method at every budget, from the smallest up: each point begins with the plan of the one before, so that more memory
+    never costs more.
+
+    ``budgets``: ``"90%..20%:10%"``, ``"60%, 6GiB"`` without the space, or a list. Points come by method, then by rising budget.
+    The options are those of :func:`solve`, for each point. Ctrl-C ends the sweep: the points so far are returned.
+    """
+    _check_graph(graph)
+    if isinstance(budgets, str):
+        counts = graph._handle.parse_budgets(_checks.text(budgets, "budgets"))
+    else:
+        counts = [graph.parse_budget(budget) for budget in budgets]
+    names = [_checks.text(name, "each of methods") for name in _checks.sequence(methods, "methods")]
+    line = ProgressLine(graph)
+    done = 0
+
+    def count_point(_budget: int, _method: str) -> None:
+        nonlocal done
+        done += 1
+        line.task = f"{done} of {len(counts) * len(names)} done, "
+
+    with reporting(options.get("progress"), line) as report:
+        rows = _core.sweep(graph._handle, counts, names, _shared("auto", options, start), report, count_point)
+    order, seed = options.get("order", "fixed"), options.get("seed", 1)
+    return [
+        SweepPoint(
+            budget,
+            method,
+            _plan(graph, budget, order, seed, result),
+            result.status,
+            result.lower_bound,
+            result.detail,
+        )
+        for budget, method, result in rows
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class MaxBatch:
+    """The largest batch that was found."""
+
+    batch: int
+    """0 when none fits."""
+    upper_limit: int
+    """Proven: no larger batch has a plan."""
+    proven: bool
+    """The two are the same."""
+    overhead: float
+    """Of the plan for ``batch``."""
+    certificate: str
+    """Why a larger batch does not fit, or that it is not proven."""
+    seconds: float
+
+
+def max_batch(
+    network: str | Callable[[int], Graph],
+    memory: str | int,
+    *,
+    extra_forward: float = 1.0,
+    method: str = "auto",
+    largest: int = 2**20,
+    **options: Unpack[SolveOptions],
+) -> MaxBatch:
+    """The largest batch whose plan holds the memory and costs at most ``extra_forward`` forward passes more than running every op
+    once.
+
+    ``network``: a name of the zoo such as ``"zoo:vgg19"``, or a function that builds the graph for a batch, whose bytes and costs
+    must not fall as the batch grows. It is called with numbers up to ``largest``, once each; what it raises is raised here.
+    ``memory``: bytes for everything, as an int or ``"16GB"``. The options are those of :func:`solve`, for each batch that is
+    tried. Ctrl-C ends the search: the largest batch so far is returned.
+    """
+    build = _zoo_network(network) if isinstance(network, str) else network
+    if not callable(build):
+        raise TypeError(f"network is a name of the zoo or a function, got {network!r:.60}")
+    count = _core.parse_bytes(memory) if isinstance(memory, str) else _checks.natural(memory, "memory")
+    share = _checks.number(extra_forward, "extra_forward")
+    if share < 0:
+        raise _checks.Error(f"extra_forward is 0 or more, got {share:g}")
+    graphs: dict[int, _core.Graph] = {}
+
+    def graph_of(batch: int) -> _core.Graph:
+        if batch not in graphs:
+            graph = build(batch)
+            _check_graph(graph)
+            graphs[batch] = graph._handle
+        return graphs[batch]
+
+    line = ProgressLine(None, "looking for the largest batch, ")
+
+    def tell_probe(batch: int, fits: bool) -> None:
+        line.task = f"batch {batch} {'fits' if fits else 'found no plan'}, "
+
+    with reporting(options.get("progress"), line) as report:
+        row = _core.max_batch(
+            graph_of,
+            count,
+            share,
+            _shared(method, options, None),
+            _checks.natural(largest, "largest"),
+            report,
+            tell_probe,
+        )
+    batch, upper_limit, proven, certificate, overhead, seconds = row
+    return MaxBatch(batch, upper_limit, proven, overhead, certificate, seconds)
+
+
+def _options(
+    method: str,
+    order: str,
+    time_limit: float,
+    threads: int | None,
+    seed: int,
+    gap: float,
+    moves: int,
+    start: Sequence[int],
+) -> _core.SolveOptions:
+    return _core.SolveOptions(
+        _checks.text(method, "method"),
+        _checks.text(order, "order"),
+        _checks.number(time_limit, "time_limit"),
+        _cores() if threads is None else _checks.whole(threads, "threads", 2**31),
+        _checks.natural(seed, "seed"),
+        _checks.number(gap, "gap"),
+        _checks.natural(moves, "moves"),
+        start,
+    )
+
+
+def _shared(method: str, options: SolveOptions, start: Plan | Iterable[int] | None) -> _core.SolveOptions:
+    unknown = set(options) - set(SolveOptions.__annotations__)
+    if unknown:
+        raise TypeError(f"unknown option {min(unknown)!r}; known are {', '.join(SolveOptions.__annotations__)}")
+    return _options(
+        method,
+        options.get("order", "fixed"),
+        options.get("time_limit", 60.0),
+        options.get("threads"),
+        options.get("seed", 1),
+        options.get("gap", 1e-5),
+        options.get("moves", 0),
+        _steps(start),
+    )
+
+
+def _cores() -> int:
+    return min(_MOST_THREADS, len(os.sched_getaffinity(0)))
+
+
+def _steps(start: Plan | Iterable[int] | None) -> Sequence[int]:
+    if start is None:
+        return ()
+    return start.steps if isinstance(start, Plan) else _checks.indices(start, "start")
+
+
+def _check_graph(graph: object) -> None:
+    if not isinstance(graph, Graph):
+        raise TypeError(f"expected a checkmate.Graph, got {graph!r:.60}")
+
+
+def _plan(graph: Graph, budget: int, order: str, seed: int, result: _core.SolveResult) -> Plan | None:
+    handle = result.plan
+    if handle is None:
+        return None
+    return Plan(
+        graph=graph,
+        budget=budget,
+        cost=result.cost,
+        peak=result.peak,
+        lower_bound=result.lower_bound,
+        stage_lower_bound=result.stage_lower_bound,
+        status=result.status,
+        method=result.method,
+        order=order,
+        seed=seed,
+        detail=result.detail,
+        seconds=result.seconds,
+        first_plan_seconds=result.first_plan_seconds,
+        _handle=handle,
+    )
+
+
+def _no_plan(graph: Graph, budget: int, result: _core.SolveResult) -> InfeasibleError | NoPlanError:
+    because = f": {result.detail}" if result.detail else ""
+    enough = f"; {_core.bytes_text(result.least_peak)} is enough" if result.least_peak is not None else ""
+    if result.status == "infeasible":
+        least = result.min_feasible if result.min_feasible is not None else budget + 1
+        needs = f"; every plan needs at least {least} bytes ({_core.bytes_text(least)})"
+        message = f"no plan fits {_core.bytes_text(budget)}{because}{needs}{enough}"
+        op = graph._handle.op_name(graph.structural_minimum[1])
+        return InfeasibleError(message, budget, least, op)
+    return NoPlanError(f"no plan found within {_core.bytes_text(budget)}{because}{enough}", budget, result.least_peak)
+
+
+def _zoo_network(spec: str) -> Callable[[int], Graph]:
+    name = spec if spec.startswith("zoo:") else f"zoo:{spec}"
+    if "batch=" in name:
+        raise _checks.Error("leave out batch=: it is what is looked for")
+    join = "&" if "?" in name else "?"
+    return lambda batch: load(f"{name}{join}batch={batch}")
