@@ -1,8 +1,9 @@
-# HiGHS::highs, for its C interface: a system package, or the one that setup puts into .venv. HiGHS's own package file asks for the
-# development files of BLAS and zlib, which its users do not need.
+# HiGHS::highs, for its C interface: a system package, or PyPI's highsbox, which setup puts into .venv and `pip install` beside its
+# build tools. HiGHS's own package file asks for the development files of BLAS and zlib, which its users do not need.
 file(GLOB _highs_venv ${CMAKE_CURRENT_LIST_DIR}/../.venv/lib/python3*/site-packages/highsbox/highs_dist)
-find_path(HiGHS_INCLUDE_DIR interfaces/highs_c_api.h HINTS ${_highs_venv} PATH_SUFFIXES include/highs highs)
-find_library(HiGHS_LIBRARY highs HINTS ${_highs_venv} PATH_SUFFIXES lib)
+find_path(HiGHS_INCLUDE_DIR interfaces/highs_c_api.h HINTS ${_highs_venv}
+  PATH_SUFFIXES include/highs highs highsbox/highs_dist/include/highs)
+find_library(HiGHS_LIBRARY highs HINTS ${_highs_venv} PATH_SUFFIXES lib highsbox/highs_dist/lib)
 
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(HiGHS REQUIRED_VARS HiGHS_LIBRARY HiGHS_INCLUDE_DIR
