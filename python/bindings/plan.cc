@@ -84,7 +84,9 @@ void bind_plan(nb::module_& module) {
       .def_prop_ro("steps", [](const Plan& plan) { return numbers_of(std::span<const OpId>(plan.steps)); })
       .def_prop_ro("frees", frees_of)
       .def("step_count", [](const Plan& plan) { return plan.steps.size(); })
-      .def("__eq__", [](const Plan& plan, const Plan& other) { return plan == other; })
+      .def(
+          "__eq__", [](const Plan& plan, const Plan& other) { return plan == other; }, nb::is_operator(),
+          nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__getstate__",
            [](const Plan& plan) {
              return std::make_tuple(numbers_of(std::span<const OpId>(plan.steps)), frees_of(plan));

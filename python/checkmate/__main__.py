@@ -9,6 +9,7 @@ from typing import NoReturn
 
 
 def main() -> NoReturn:
+    """Becomes the program, so that exit codes, signals and output are its own."""
     program = Path(__file__).parent / "bin" / "checkmate"
     os.execv(program, ["checkmate", *sys.argv[1:]])
 

@@ -10,8 +10,8 @@ __all__ = ["Error", "InfeasibleError", "NoPlanError", "TorchMissingError"]
 class Error(ValueError):
     """A graph, plan, file or option that cannot be used. The message says where, what is wrong and what would be right.
 
-    ``code`` is one of ``invalid_argument``, ``invalid_file``, ``invalid_graph``, ``invalid_plan``, ``io``, ``too_large``, ``infeasible``,
-    ``no_plan`` and ``no_torch``.
+    ``code`` is one of ``invalid_argument``, ``invalid_file``, ``invalid_graph``, ``invalid_plan``, ``io``, ``too_large``,
+    ``infeasible``, ``no_plan`` and ``no_torch``.
     """
 
     code: str

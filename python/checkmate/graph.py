@@ -148,6 +148,7 @@ class Graph:
 
     @property
     def name(self) -> str:
+        """What the graph is called."""
         return self._handle.name
 
     @property
@@ -157,6 +158,7 @@ class Graph:
 
     @property
     def tensors(self) -> list[Tensor]:
+        """All of them; their places in the list are what ops refer to."""
         if self._tensors is None:
             object.__setattr__(self, "_tensors", tuple(Tensor(*row) for row in self._handle.tensors()))
         return list(self._tensors or ())
@@ -175,6 +177,7 @@ class Graph:
 
     @property
     def reserved_bytes(self) -> int:
+        """Fixed memory that no tensor stands for."""
         return self._handle.reserved_bytes
 
     @property

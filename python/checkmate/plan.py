@@ -125,6 +125,7 @@ class Plan:
 
     @property
     def keep_all_cost(self) -> int:
+        """Of running every op of the graph once."""
         return self.graph.keep_all_cost
 
     @property

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypedDict, Unpack
 
 from . import _checks, _core
-from .errors import InfeasibleError, NoPlanError
+from .errors import Error, InfeasibleError, NoPlanError
 from .graph import Graph, load
 from .plan import Plan
 from .progress import ProgressLine, ProgressOption, reporting
@@ -169,7 +169,7 @@ def max_batch(
     count = _core.parse_bytes(memory) if isinstance(memory, str) else _checks.natural(memory, "memory")
     share = _checks.number(extra_forward, "extra_forward")
     if share < 0:
-        raise _checks.Error(f"extra_forward is 0 or more, got {share:g}")
+        raise Error(f"extra_forward is 0 or more, got {share:g}")
     graphs: dict[int, _core.Graph] = {}
 
     def graph_of(batch: int) -> _core.Graph:
@@ -288,6 +288,6 @@ def _no_plan(graph: Graph, budget: int, result: _core.SolveResult) -> Infeasible
 def _zoo_network(spec: str) -> Callable[[int], Graph]:
     name = spec if spec.startswith("zoo:") else f"zoo:{spec}"
     if "batch=" in name:
-        raise _checks.Error("leave out batch=: it is what is looked for")
+        raise Error("leave out batch=: it is what is looked for")
     join = "&" if "?" in name else "?"
     return lambda batch: load(f"{name}{join}batch={batch}")
