@@ -28,7 +28,19 @@ run_preset() {
   skipped=$((skipped + left_out))
 }
 
+# With what the release preset has built.
+run_python() {
+  local counts
+  rm -f build/python.counts
+  scripts/test_python.sh
+  read -ra counts <build/python.counts || counts=(0 1 0)
+  passed=$((passed + counts[0]))
+  failed=$((failed + counts[1]))
+  skipped=$((skipped + counts[2]))
+}
+
 run_preset release
+run_python
 run_preset asan
 run_preset tsan portfolio_test
 if scripts/lint.sh quick; then passed=$((passed + 1)); else failed=$((failed + 1)); fi

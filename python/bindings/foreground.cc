@@ -1,10 +1,61 @@
 #include "foreground.h"
 
+#include <unistd.h>
+
 #include <chrono>
+#include <set>
 
 namespace checkmate::python {
+namespace {
 
-Foreground::Foreground() = default;
+using namespace std::chrono_literals;
+
+/// The searches of this process. A fork begins with its parent's, which do not run in it.
+struct Running {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::set<std::pair<pid_t, std::stop_source*>> searches;
+  bool closed = false;
+
+  bool any_here() const {
+    const auto first = searches.lower_bound({::getpid(), nullptr});
+    return first != searches.end() && first->first == ::getpid();
+  }
+};
+
+Running& running() {
+  static Running searches;
+  return searches;
+}
+
+}  // namespace
+
+Foreground::Foreground() {
+  Running& all = running();
+  const std::lock_guard lock(all.mutex);
+  all.searches.emplace(::getpid(), &stop_);
+  if (all.closed) stop_.request_stop();
+}
+
+Foreground::~Foreground() {
+  Running& all = running();
+  const std::lock_guard lock(all.mutex);
+  all.searches.erase({::getpid(), &stop_});
+  all.changed.notify_all();
+}
+
+void Foreground::stop_all() {
+  const nb::gil_scoped_release unlocked;
+  Running& all = running();
+  std::unique_lock lock(all.mutex);
+  all.closed = true;
+  if (!all.any_here()) return;
+  nb::set_leak_warnings(false);  // what the threads hold is theirs until the process ends
+  for (const auto& [process, stop] : all.searches) {
+    if (process == ::getpid()) stop->request_stop();
+  }
+  all.changed.wait(lock, [&] { return !all.any_here(); });
+}
 
 void Foreground::enqueue(Request request) {
   {
@@ -46,7 +97,6 @@ void Foreground::attend() {
 }
 
 std::vector<Foreground::Request> Foreground::wait(bool& finished) {
-  using namespace std::chrono_literals;
   constexpr auto kSignalPoll = 50ms;
   const nb::gil_scoped_release unlocked;
   std::unique_lock lock(mutex_);
@@ -61,28 +111,26 @@ bool Foreground::perform(const Job& job) {
     job();
     return true;
   } catch (nb::python_error& exception) {
-    keep(std::move(exception));
-    return false;
+    keep(exception.matches(PyExc_KeyboardInterrupt) ? Kind::kInterrupt : Kind::kOther,
+         std::current_exception());
+  } catch (...) {
+    keep(Kind::kOther, std::current_exception());
   }
+  return false;
 }
 
 void Foreground::handle_signals() {
-  if (PyErr_CheckSignals() != 0) keep(nb::python_error());
+  if (PyErr_CheckSignals() == 0) return;
+  const nb::python_error exception;
+  keep(exception.matches(PyExc_KeyboardInterrupt) ? Kind::kInterrupt : Kind::kOther,
+       std::make_exception_ptr(exception));
 }
 
-void Foreground::keep(nb::python_error exception) {
+void Foreground::keep(Kind kind, std::exception_ptr exception) {
   stop_.request_stop();
-  if (exception.matches(PyExc_KeyboardInterrupt)) {
-    ++interrupts_;
-    if (!interrupt_) interrupt_.emplace(std::move(exception));
-  } else if (!thrown_) {
-    thrown_.emplace(std::move(exception));
-  }
-}
-
-void Foreground::rethrow() {
-  if (thrown_) throw *std::exchange(thrown_, std::nullopt);
-  if (interrupt_) throw *std::exchange(interrupt_, std::nullopt);
+  interrupts_ += kind == Kind::kInterrupt ? 1 : 0;
+  std::exception_ptr& first = kind == Kind::kInterrupt ? interrupt_ : thrown_;
+  if (!first) first = std::move(exception);
 }
 
 }  // namespace checkmate::python

@@ -28,6 +28,13 @@ class Foreground {
   using Job = std::function<void()>;
 
   Foreground();
+  ~Foreground();
+  Foreground(const Foreground&) = delete;
+  Foreground& operator=(const Foreground&) = delete;
+
+  /// Stops all searches, of daemon threads too, and waits for them: Python is about to end, and a thread
+  /// that asks for it later than that would end in the middle of ours.
+  static void stop_all();
 
   /// From any thread of the search: the job is done soon. It must not own Python objects.
   void post(Job job) { enqueue({std::move(job), nullptr}); }
@@ -53,8 +60,9 @@ class Foreground {
       attend();
     }
     if (interrupts_ == 1 && !thrown_ && answer && worth_having(*answer)) return std::move(*answer);
-    rethrow();
-    if (broken) std::rethrow_exception(broken);
+    for (const std::exception_ptr& exception : {thrown_, interrupt_, broken}) {
+      if (exception) std::rethrow_exception(exception);
+    }
     return std::move(*answer);
   }
 
@@ -70,8 +78,8 @@ class Foreground {
   std::vector<Request> wait(bool& finished);
   bool perform(const Job& job);
   void handle_signals();
-  void keep(nb::python_error exception);
-  void rethrow();
+  enum class Kind { kInterrupt, kOther };
+  void keep(Kind kind, std::exception_ptr exception);
 
   std::stop_source stop_;
   std::mutex mutex_;
@@ -80,7 +88,7 @@ class Foreground {
   bool finished_ = false;
 
   // Of the calling thread alone.
-  std::optional<nb::python_error> thrown_, interrupt_;
+  std::exception_ptr thrown_, interrupt_;
   int interrupts_ = 0;
 };
 

@@ -88,6 +88,7 @@ MaxBatchRow max_batch_in_background(const nb::object& network, std::int64_t memo
 }  // namespace
 
 void bind_searches(nb::module_& module) {
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(Foreground::stop_all));
   module.def("sweep", sweep_in_background, "graph"_a, "budgets"_a, "methods"_a, "options"_a,
              "on_progress"_a.none(), "on_point"_a.none());
   module.def("max_batch", max_batch_in_background, "network"_a, "memory"_a, "extra_forward"_a, "options"_a,

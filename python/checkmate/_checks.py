@@ -9,8 +9,6 @@ from typing import SupportsFloat, SupportsIndex
 
 from .errors import Error
 
-__all__ = ["flag", "indices", "number", "text", "whole"]
-
 _INT64 = 2**63
 _INDEX = 2**32
 
@@ -31,14 +29,14 @@ def flag(value: object, what: str) -> bool:
     return value
 
 
-def whole(value: object, what: str, limit: int = _INT64) -> int:
+def whole(value: object, what: str, limit: int = _INT64, code: str = "invalid_argument") -> int:
     """An int, or what stands for one, such as NumPy's; a float does not, even a round one."""
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         hint = f": write {int(value)}" if isinstance(value, float) and value.is_integer() else ""
         raise TypeError(f"{what} is a whole number, got {value!r:.60}{hint}")
     result = operator.index(value)
     if not -limit <= result < limit:
-        raise Error(f"{what} is too large: {_short(result)}")
+        raise Error(f"{what} is too large: {_short(result)}", code)
     return result
 
 
@@ -55,10 +53,15 @@ def number(value: object, what: str) -> float:
     try:
         result = float(value)
     except OverflowError:
-        raise Error(f"{what} is too large: {value!r:.20}...") from None
+        raise Error(f"{what} is too large") from None
     if math.isnan(result):
         raise Error(f"{what} is a number, got nan")
     return result
+
+
+def amount(value: object, what: str) -> int:
+    """Of bytes or cost in a graph, which checks it further."""
+    return whole(value, what, code="invalid_graph")
 
 
 def indices(values: object, what: str) -> tuple[int, ...]:

@@ -29,7 +29,7 @@ class Tensor:
     def __post_init__(self) -> None:
         _checks.text(self.name, "a tensor's name")
         # Ints of other libraries become Python's, so that equal tensors are written alike.
-        object.__setattr__(self, "bytes", _checks.whole(self.bytes, f"bytes of tensor {self.name!r:.60}"))
+        object.__setattr__(self, "bytes", _checks.amount(self.bytes, f"bytes of tensor {self.name!r:.60}"))
         _checks.flag(self.resident, "resident")
         _checks.flag(self.output, "output")
 
@@ -69,11 +69,11 @@ class Op:
         of_op = f"of op {name!r:.60}"
         fields = {
             "name": name,
-            "cost": _checks.whole(cost, f"cost {of_op}"),
+            "cost": _checks.amount(cost, f"cost {of_op}"),
             "inputs": _checks.indices(inputs, f"inputs {of_op}"),
             "outputs": _checks.indices(outputs, f"outputs {of_op}"),
             "kind": _checks.text(kind, f"kind {of_op}"),
-            "workspace": _checks.whole(workspace, f"workspace {of_op}"),
+            "workspace": _checks.amount(workspace, f"workspace {of_op}"),
             "phase": _checks.text(phase, f"phase {of_op}"),
             "recomputable": _checks.flag(recomputable, f"recomputable {of_op}"),
         }
@@ -118,7 +118,7 @@ class Graph:
             [(t.name, t.bytes, t.resident, t.output) for t in tensors],
             [(o.name, o.cost, o.inputs, o.outputs, o.kind, o.workspace, o.phase, o.recomputable) for o in ops],
             _checks.text(cost_unit, "cost_unit"),
-            _checks.whole(reserved_bytes, "reserved_bytes"),
+            _checks.amount(reserved_bytes, "reserved_bytes"),
         )
         self._set(handle)
 
@@ -202,7 +202,7 @@ class Graph:
 
     def with_costs(self, costs: Iterable[int], cost_unit: str | None = None) -> Graph:
         """The same graph with other costs, one an op."""
-        counts = [_checks.whole(cost, "each of costs") for cost in _checks.sequence(costs, "costs")]
+        counts = [_checks.amount(cost, "each of costs") for cost in _checks.sequence(costs, "costs")]
         unit = self.cost_unit if cost_unit is None else _checks.text(cost_unit, "cost_unit")
         return Graph._of(self._handle.with_costs(counts, unit))
 

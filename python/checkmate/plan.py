@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -171,7 +172,7 @@ class Plan:
         return self._handle.step_count()
 
     def __str__(self) -> str:
-        quality = "optimal" if self.status == "optimal" else f"gap at most {self.gap:.3%}"
+        quality = "optimal" if self.status == "optimal" else f"gap at most {math.ceil(self.gap * 1e5) / 1e3:.3f}%"
         lines = [
             f"{self.graph.name}: peak {_core.bytes_text(self.peak)} of {_core.bytes_text(self.budget)},"
             f" overhead {self.overhead:.4f}x, {quality} ({self.order} order, {self.method})"

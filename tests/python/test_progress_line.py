@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+
+from conftest import RunPython
+
+SOLVE = 'import checkmate; checkmate.solve(checkmate.load("zoo:unet?batch=32"), "60%", time_limit=10{})'
+
+
+def on_a_terminal(script: str) -> str:
+    """What the script writes to a stderr that is a terminal."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-c", script], stderr=theirs)
+    os.close(theirs)
+    written = b""
+    try:
+        while chunk := os.read(ours, 4096):
+            written += chunk
+    except OSError:  # Linux's way to say that the other end is closed
+        pass
+    os.close(ours)
+    assert process.wait(timeout=300) == 0
+    return written.decode()
+
+
+def test_a_terminal_gets_one_line_that_goes_away() -> None:
+    written = on_a_terminal(SOLVE.format(""))
+    assert " s" in written
+    assert "bound 1.0" in written
+    assert "\n" not in written
+    assert written.endswith("\r")
+    assert written.rsplit("\r", 2)[1].strip() == ""
+
+
+def test_a_terminal_can_be_left_alone() -> None:
+    assert on_a_terminal(SOLVE.format(", progress=False")) == ""
+
+
+def test_a_file_gets_nothing(run_python: RunPython) -> None:
+    finished = run_python("-c", SOLVE.format(""))
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, "", "")
+
+
+def test_a_closed_stderr_does_no_harm(run_python: RunPython) -> None:
+    assert run_python("-c", "import sys; sys.stderr = None; " + SOLVE.format("")).returncode == 0
+
+
+def test_a_notebook_counts_as_a_terminal(run_python: RunPython) -> None:
+    pretend = """
+import sys, types
+class ZMQInteractiveShell: pass
+sys.modules["IPython"] = types.SimpleNamespace(get_ipython=ZMQInteractiveShell)
+"""
+    finished = run_python("-c", pretend + SOLVE.format(""))
+    assert finished.returncode == 0
+    assert "bound 1.0" in finished.stderr

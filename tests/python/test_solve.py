@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import pickle
+import random
+import threading
+from typing import Any
+
+import pytest
+
+import checkmate
+from checkmate import Error, Graph, InfeasibleError, NoPlanError, Op, Plan, Progress, Tensor
+
+MIB = 2**20
+
+
+def random_graph(seed: int, ops: int = 6) -> Graph:
+    """Each op makes one tensor, and reads up to two earlier ones."""
+    draw = random.Random(seed)
+    tensors = [Tensor(f"t{i}", draw.randint(1, 9)) for i in range(ops)]
+    return Graph(
+        f"random {seed}",
+        tensors,
+        [Op(f"op{i}", draw.randint(1, 9), draw.sample(range(i), min(i, draw.randint(1, 2))), [i]) for i in range(ops)],
+    )
+
+
+def test_finds_the_best_plan(two_layers: Graph) -> None:
+    plan = checkmate.solve(two_layers, "20MiB")
+    assert (plan.status, plan.cost, plan.gap) == ("optimal", 261, 0.0)  # 231 + 30: layer 1 again
+    assert plan.peak == 18 * MIB + 4
+    assert (plan.budget, plan.order, plan.seed) == (20 * MIB, "fixed", 1)
+    assert 0 <= plan.first_plan_seconds <= plan.seconds
+    assert plan.graph is two_layers
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_agrees_with_brute_force(seed: int) -> None:
+    graph = random_graph(seed)
+    lowest, most = graph.structural_minimum[0], graph.keep_all_peak
+    for budget in {lowest, (lowest + most) // 2, most}:
+        try:
+            exact = checkmate.solve(graph, budget, method="brute")
+        except InfeasibleError as error:
+            least = error.min_feasible
+            with pytest.raises(Error):
+                checkmate.solve(graph, budget, time_limit=2, threads=1)
+            with pytest.raises(InfeasibleError):
+                checkmate.solve(graph, least - 1, method="brute")
+            continue
+        assert exact.status == "optimal"
+        found = checkmate.solve(graph, budget, time_limit=2, threads=1)
+        assert found.lower_bound <= exact.cost <= found.cost
+        assert max(found.memory) == found.peak <= budget
+        assert found.cost == sum(graph.ops[op].cost for op in found.steps)
+        assert Plan.from_steps(graph, found.steps, budget).cost == found.cost
+
+
+def test_every_method_that_plans_agrees_with_the_simulator() -> None:
+    graph = checkmate.load("zoo:linear?n=6")
+    for method in checkmate.methods():
+        try:
+            plan = checkmate.solve(graph, "80%", method=method.name, time_limit=2, threads=1)
+        except NoPlanError:
+            continue
+        assert method.plans
+        replayed = Plan.from_steps(graph, plan.steps, plan.budget)
+        assert (replayed.cost, replayed.peak, replayed.frees) == (plan.cost, plan.peak, plan.frees)
+
+
+def test_free_order_is_at_least_as_good(two_layers: Graph) -> None:
+    plan = checkmate.solve(two_layers, "20MiB", method="brute", order="free")
+    assert plan.order == "free"
+    assert plan.cost <= 261
+
+
+def test_repeats_with_one_thread_a_seed_and_moves() -> None:
+    graph = checkmate.load("zoo:unet?batch=8")
+    first, second = (
+        checkmate.solve(graph, "60%", method="anneal", threads=1, moves=2000, seed=3, time_limit=600) for _ in range(2)
+    )
+    assert first.steps == second.steps
+    assert first == second
+
+
+def test_begins_with_a_plan(two_layers: Graph) -> None:
+    start = checkmate.solve(two_layers, "20MiB")
+    for given in (start, start.steps, tuple(start.steps), [], [0], [99]):
+        assert checkmate.solve(two_layers, "20MiB", start=given).cost == 261
+
+
+def test_proves_that_nothing_fits(two_layers: Graph) -> None:
+    with pytest.raises(InfeasibleError, match="'back 1' alone needs") as caught:
+        checkmate.solve(two_layers, "16MiB")
+    error = caught.value
+    assert error.budget == 16 * MIB
+    assert error.op == "back 1"
+    # With the weight, a, grad b, grad and the loss, which must be kept: 1 + 8 + 8 + 1 MiB + 4 B; all but the loss by itself.
+    assert 18 * MIB <= error.min_feasible <= 18 * MIB + 4
+    with pytest.raises(InfeasibleError):
+        checkmate.solve(two_layers, error.min_feasible - 1)
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.min_feasible, again.op, again.budget) == (
+        str(error), error.min_feasible, error.op, error.budget
+    )  # fmt: skip
+    assert isinstance(error, ValueError)
+
+
+def test_says_what_a_method_without_a_plan_would_need(two_layers: Graph) -> None:
+    with pytest.raises(NoPlanError, match="no plan found within 20") as caught:
+        checkmate.solve(two_layers, "20MiB", method="keep-all")
+    assert caught.value.least_peak is not None
+    assert caught.value.least_peak <= two_layers.fixed_bytes + two_layers.keep_all_peak
+    assert checkmate.solve(two_layers, caught.value.least_peak).peak <= caught.value.least_peak
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.least_peak) == (str(caught.value), caught.value.least_peak)
+
+
+WRONG_OPTIONS: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"method": "x"}, Error, "unknown method 'x'; known are auto"),
+    ({"method": 1}, TypeError, "method is a string"),
+    ({"order": "x"}, Error, "order is fixed or free, got 'x'"),
+    ({"time_limit": 0}, Error, "time limit must be positive"),
+    ({"time_limit": float("nan")}, Error, "time_limit is a number, got nan"),
+    ({"time_limit": "60"}, TypeError, "time_limit is a number"),
+    ({"time_limit": 2**20000}, Error, "time_limit is too large"),
+    ({"threads": 0}, Error, "threads must be at least 1"),
+    ({"threads": 2**31}, Error, "threads is too large"),
+    ({"threads": 1.0}, TypeError, "threads is a whole number"),
+    ({"seed": -1}, Error, "seed is 0 or more"),
+    ({"seed": 2**64}, Error, "seed is too large"),
+    ({"gap": -1}, Error, "gap must be 0 or more"),
+    ({"gap": None}, TypeError, "gap is a number"),
+    ({"moves": -1}, Error, "moves is 0 or more"),
+    ({"start": 5}, TypeError, "start is a sequence"),
+    ({"start": [-1]}, Error, "each of start is 0 or more"),
+    ({"start": ["a"]}, TypeError, "each of start is a whole number"),
+    ({"progress": 5}, TypeError, "progress is None, False or a function"),
+    ({"progress": True}, TypeError, "progress is None, False or a function"),
+]
+
+
+@pytest.mark.parametrize(("options", "exception", "message"), WRONG_OPTIONS)
+def test_refuses_wrong_options(two_layers: Graph, options: dict[str, Any], exception: type[Exception], message: str) -> None:
+    with pytest.raises(exception, match=message):
+        checkmate.solve(two_layers, "20MiB", **options)
+
+
+def test_refuses_what_is_no_graph_or_budget(two_layers: Graph) -> None:
+    with pytest.raises(TypeError, match=r"expected a checkmate\.Graph"):
+        checkmate.solve("zoo:unet", "60%")  # type: ignore[arg-type]
+    with pytest.raises(Error, match="budget must be positive, got -5"):
+        checkmate.solve(two_layers, -5)
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        checkmate.solve(two_layers, "20MiB", speed=9)  # type: ignore[call-arg]
+
+
+def test_takes_a_time_limit_without_end(two_layers: Graph) -> None:
+    assert checkmate.solve(two_layers, "20MiB", time_limit=float("inf")).status == "optimal"
+
+
+def test_tells_its_progress_on_the_calling_thread() -> None:
+    seen: list[Progress] = []
+    threads: set[int] = set()
+
+    def listen(progress: Progress) -> None:
+        seen.append(progress)
+        threads.add(threading.get_ident())
+
+    plan = checkmate.solve(checkmate.load("zoo:unet?batch=32"), "60%", time_limit=10, progress=listen)
+    costs = [progress.cost for progress in seen if progress.cost is not None]
+    assert costs == sorted(costs, reverse=True)
+    assert costs[-1] == plan.cost
+    assert all(progress.bound <= plan.cost for progress in seen if progress.bound is not None)
+    assert threads == {threading.get_ident()}
+
+
+def test_knows_the_gap_of_a_progress() -> None:
+    assert Progress(1.0, 200, 150, "anneal").gap == 0.25  # 50 of 200
+    assert Progress(1.0, 200, None, "anneal").gap is None
+    assert Progress(1.0, None, 150, "anneal").gap is None
+    assert Progress(1.0, 0, 0, "anneal").gap == 0
+
+
+class OwnError(Exception):
+    pass
+
+
+def test_raises_what_the_callback_raises() -> None:
+    def refuse(_: Progress) -> None:
+        raise OwnError("enough")
+
+    # An hour if the exception did not end it: annealing alone proves nothing.
+    with pytest.raises(OwnError, match="enough"):
+        checkmate.solve(checkmate.load("zoo:unet?batch=32"), "60%", method="anneal", gap=0, time_limit=3600, progress=refuse)
+
+
+def test_a_callback_may_solve(two_layers: Graph) -> None:
+    inner: list[int] = []
+    checkmate.solve(two_layers, "20MiB", progress=lambda _: inner.append(checkmate.solve(two_layers, "20MiB").cost))
+    assert inner
+    assert set(inner) == {261}
+
+
+def test_solves_on_many_threads(two_layers: Graph) -> None:
+    costs: list[int] = []
+    threads = [threading.Thread(target=lambda: costs.append(checkmate.solve(two_layers, "20MiB").cost)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert costs == [261] * 8
