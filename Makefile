@@ -7,16 +7,17 @@ help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
 ## make demo     build, and compare the methods on a U-Net that does not fit
-demo: build
+demo: setup
+	@scripts/build.sh release checkmate_tool
 	@scripts/demo.sh
 
 ## make test     everything that CI checks: tests, sanitizers, linters
 test: setup
 	@scripts/test.sh
 
-## make build    the program, at build/bin/checkmate
+## make build    the program, at build/bin/checkmate, and the Python package, at build/python
 build: setup
-	@scripts/build.sh release checkmate_tool
+	@scripts/build.sh release checkmate_tool checkmate_package
 
 ## make bench    the benchmarks, with their figures
 bench: setup

@@ -275,14 +275,18 @@ def _plan(graph: Graph, budget: int, order: str, seed: int, result: _core.SolveR
 
 def _no_plan(graph: Graph, budget: int, result: _core.SolveResult) -> InfeasibleError | NoPlanError:
     because = f": {result.detail}" if result.detail else ""
-    enough = f"; {_core.bytes_text(result.least_peak)} is enough" if result.least_peak is not None else ""
+    enough = f"; enough are {_bytes(result.least_peak)}" if result.least_peak is not None else ""
     if result.status == "infeasible":
         least = result.min_feasible if result.min_feasible is not None else budget + 1
-        needs = f"; every plan needs at least {least} bytes ({_core.bytes_text(least)})"
+        needs = f"; every plan needs at least {_bytes(least)}"
         message = f"no plan fits {_core.bytes_text(budget)}{because}{needs}{enough}"
         op = graph._handle.op_name(graph.structural_minimum[1])
         return InfeasibleError(message, budget, least, op)
     return NoPlanError(f"no plan found within {_core.bytes_text(budget)}{because}{enough}", budget, result.least_peak)
+
+
+def _bytes(count: int) -> str:
+    return f"{count} bytes ({_core.bytes_text(count)})"
 
 
 def _zoo_network(spec: str) -> Callable[[int], Graph]:
