@@ -41,6 +41,35 @@ INSTANTIATE_TEST_SUITE_P(Solve, Conformance, ::testing::ValuesIn(methods().begin
                            return name;
                          });
 
+/// What the method answers holds, as brute force over all plans of the order knows it.
+void expect_sound(const MethodInfo& method, const Graph& graph, Bytes budget, Order order) {
+  const SolveResult result = run(graph, method.name, budget, order);
+  const SolveResult best = run(graph, "brute", budget, order);
+  ASSERT_NE(best.status, Status::kUnknown);
+  EXPECT_GE(result.lower_bound, graph.keep_all_cost());
+  EXPECT_LE(result.lower_bound, best.plan ? best.cost : Cost{INT64_MAX});
+  if (result.stage_lower_bound) {
+    const SolveResult staged = run(graph, "brute-stages", budget);
+    EXPECT_LE(*result.stage_lower_bound, staged.plan ? staged.cost : Cost{INT64_MAX});
+  }
+  EXPECT_TRUE(method.plans || !result.plan);
+  if (result.plan) {
+    EXPECT_TRUE(validate(graph, *result.plan, budget, order).empty());
+    EXPECT_LE(simulate(graph, *result.plan)->peak, budget);
+    ASSERT_TRUE(best.plan) << "a plan where none can be";
+    EXPECT_LE(best.cost, result.cost);
+    EXPECT_EQ(result.status == Status::kOptimal, result.cost == result.lower_bound);
+    EXPECT_TRUE(result.status != Status::kOptimal || result.cost == best.cost);
+  }
+  if (result.status == Status::kInfeasible) {
+    EXPECT_EQ(best.status, Status::kInfeasible);
+    EXPECT_LE(*result.min_feasible, *best.min_feasible);
+    EXPECT_GT(*result.min_feasible, budget);
+  }
+  EXPECT_FALSE(method.exact && result.status == Status::kUnknown);
+  EXPECT_TRUE(result.plan || result.least_peak.value_or(Bytes{INT64_MAX}) > budget);
+}
+
 TEST_P(Conformance, ReturnsAValidPlanWithinBudgetThatBruteForceDoesNotBeat) {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE(seed);
@@ -48,32 +77,18 @@ TEST_P(Conformance, ReturnsAValidPlanWithinBudgetThatBruteForceDoesNotBeat) {
     Features features = seed % 2 == 0 ? Features::all() : Features{};
     features.phases = true;
     const Graph graph = random_graph(seed, 2 + below(random, 6), features);
-    const Bytes budget = random_budget(graph, random);
-    const SolveResult result = run(graph, GetParam().name, budget);
-    const SolveResult best = run(graph, "brute", budget);
-    ASSERT_NE(best.status, Status::kUnknown);
-    EXPECT_GE(result.lower_bound, graph.keep_all_cost());
-    if (result.stage_lower_bound) {
-      const SolveResult staged = run(graph, "brute-stages", budget);
-      EXPECT_LE(*result.stage_lower_bound, staged.plan ? staged.cost : Cost{INT64_MAX});
-    }
-    EXPECT_TRUE(GetParam().plans || !result.plan);
-    if (result.plan) {
-      EXPECT_TRUE(validate(graph, *result.plan, budget).empty());
-      EXPECT_LE(simulate(graph, *result.plan)->peak, budget);
-      ASSERT_TRUE(best.plan) << "a plan where none can be";
-      EXPECT_LE(best.cost, result.cost);
-      EXPECT_LE(result.lower_bound, best.cost);
-      EXPECT_EQ(result.status == Status::kOptimal, result.cost == result.lower_bound);
-      EXPECT_TRUE(result.status != Status::kOptimal || result.cost == best.cost);
-    }
-    if (result.status == Status::kInfeasible) {
-      EXPECT_EQ(best.status, Status::kInfeasible);
-      EXPECT_LE(*result.min_feasible, *best.min_feasible);
-      EXPECT_GT(*result.min_feasible, budget);
-    }
-    EXPECT_FALSE(GetParam().exact && result.status == Status::kUnknown);
-    EXPECT_TRUE(result.plan || result.least_peak.value_or(Bytes{INT64_MAX}) > budget);
+    expect_sound(GetParam(), graph, random_budget(graph, random), Order::kFixed);
+  }
+}
+
+TEST_P(Conformance, ClaimsNothingInFreeOrderThatOnlyTheFixedOneKeeps) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    Features features = seed % 2 == 0 ? Features::all() : Features{};
+    features.phases = true;
+    const Graph graph = random_graph(seed, 4 + below(random, 4), features);
+    expect_sound(GetParam(), graph, random_budget(graph, random), Order::kFree);
   }
 }
 

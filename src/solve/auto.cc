@@ -43,7 +43,7 @@ class Portfolio {
   void start() {
     take(solve_keep_all(search_), "keep-all");
     if (!search_.options.start.empty()) incumbent_.offer(search_.options.start, "start");
-    if (!incumbent_.done() && !free_order()) bound_quickly();
+    if (!incumbent_.done()) bound_quickly();
     if (!incumbent_.done() && ops() <= kTiny) take(solve_brute(search_), "brute");
     if (!incumbent_.done()) segmented_start(search_, incumbent_);
     if (!incumbent_.done() && (ops() <= kSmall || !incumbent_.has_plan())) {

@@ -299,7 +299,11 @@ class Bounder {
 
 }  // namespace
 
-KnapsackBound knapsack_bound(const Search& search) { return Bounder(search).run(); }
+KnapsackBound knapsack_bound(const Search& search) {
+  // Where first runs may move, no op is known to come before another's first run.
+  if (search.options.order == Order::kFree) return {.bound = search.graph.keep_all_cost()};
+  return Bounder(search).run();
+}
 
 Outcome solve_knapsack_bound(const Search& search) {
   if (search.options.order == Order::kFree)
