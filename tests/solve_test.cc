@@ -92,6 +92,54 @@ TEST_P(Conformance, ClaimsNothingInFreeOrderThatOnlyTheFixedOneKeeps) {
   }
 }
 
+/// Ten bytes that are wanted in the end, ops that need nothing, and one that needs 1 + 15 for itself. In 20
+/// bytes the first op has to run again after it: 10 + 16 is too much. More ops than brute force gets in
+/// `auto`.
+Graph wanted_at_the_end() {
+  GraphBuilder b("wanted_at_the_end");
+  const auto add = [&](std::int64_t bytes, Bytes workspace, bool output) {
+    const TensorId made = b.add_tensor({.name = "", .bytes = Bytes{bytes}, .output = output});
+    b.add_op({.name = "", .cost = Cost{1}, .inputs = {}, .outputs = {made}, .workspace = workspace});
+  };
+  add(10, Bytes{0}, true);
+  for (int i = 0; i < 14; ++i) add(0, Bytes{0}, false);
+  add(1, Bytes{15}, false);
+  return std::move(b).build().value();
+}
+
+TEST_P(Conformance, TakesAStartThatRunsOutputsAgainAtTheEnd) {
+  if (GetParam().name.starts_with("brute")) return;  // it begins with nothing, and takes long
+  const Graph graph = wanted_at_the_end();
+  std::vector<OpId> start = keep_all_plan(graph).steps;
+  start.push_back(OpId{0});
+  for (const Order order : {Order::kFixed, Order::kFree}) {
+    const SolveResult result = solve(graph, {.budget = Bytes{20},
+                                             .method = std::string(GetParam().name),
+                                             .order = order,
+                                             .moves = 3000,
+                                             .start = start})
+                                   .value();
+    const bool begins_with_it = GetParam().name == "auto" || GetParam().name == "anneal" ||
+                                GetParam().name == "moments" || GetParam().name == "milp";
+    ASSERT_TRUE(result.plan || !begins_with_it);
+    EXPECT_LE(result.plan ? result.cost : Cost{0}, Cost{17});  // 16 ops, one of them twice
+  }
+}
+
+TEST_P(Conformance, IgnoresAStartThatIsNoPlanOfTheOrder) {
+  if (GetParam().name.starts_with("brute")) return;  // it begins with nothing, and takes long
+  const Graph graph = wanted_at_the_end();
+  std::vector<OpId> backwards;
+  for (std::uint32_t op = 16; op-- > 0;) backwards.push_back(OpId{op});
+  for (const std::vector<OpId>& start : {backwards, {OpId{99}}, {OpId{0}}}) {
+    const SolveResult result =
+        solve(graph,
+              {.budget = Bytes{20}, .method = std::string(GetParam().name), .moves = 3000, .start = start})
+            .value();
+    EXPECT_TRUE(!result.plan || validate(graph, *result.plan, Bytes{20}).empty());
+  }
+}
+
 TEST_P(Conformance, KeepsEverythingWhenThereIsRoom) {
   for (const Graph& graph : {testing::diamond(), testing::chain(6), testing::full_featured()}) {
     // Those with a fixed number of segments recompute whatever the budget; the others must not.
@@ -157,7 +205,9 @@ TEST(Solve, RefusesWrongOptions) {
   EXPECT_THAT(why_not({.budget = Bytes{9}, .time_limit = std::chrono::seconds(0)}), HasSubstr("time limit"));
   EXPECT_THAT(why_not({.budget = Bytes{9}, .time_limit = std::chrono::duration<double>(std::nan(""))}),
               HasSubstr("time limit"));
-  EXPECT_THAT(why_not({.budget = Bytes{9}, .threads = 0}), HasSubstr("threads"));
+  EXPECT_THAT(why_not({.budget = Bytes{9}, .threads = 0}), HasSubstr("threads must be at least 1, got 0"));
+  EXPECT_THAT(why_not({.budget = Bytes{9}, .threads = 257}),
+              HasSubstr("threads must be at most 256, got 257"));
 }
 
 TEST(Solve, ReportsTheIncumbent) {

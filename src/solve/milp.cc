@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "checkmate/simulate.h"
+#include "checkmate/validate.h"
 #include "solve/fill.h"
 #include "solve/linear_program.h"
 #include "solve/solver.h"
@@ -13,11 +13,10 @@
 namespace checkmate {
 namespace {
 
-/// Whether the steps hold the budget, in whole bytes: HiGHS's tolerances do not count.
-bool fits(const Search& search, const std::vector<OpId>& steps) {
+/// Whether the steps hold the order and the budget, in whole bytes: HiGHS's tolerances do not count.
+bool fits(const Search& search, const std::vector<OpId>& steps, Order order) {
   const Result<Plan> plan = plan_from_steps(search.graph, steps);
-  const Result<Simulation> run = plan ? simulate(search.graph, *plan) : plan.error();
-  return run && run->peak <= search.options.budget;
+  return plan && validate(search.graph, *plan, search.options.budget, order).empty();
 }
 
 Cost cost_of(const Graph& graph, const std::vector<OpId>& steps) {
@@ -39,8 +38,7 @@ Outcome explain(const LinearSolution& solution) {
   }
 }
 
-/// The caller's plan or the cheapest baseline's; where no baseline fits, rounding's. Both are of the paper's
-/// class, or the columns would not hold.
+/// The caller's plan or the cheapest baseline's; where no baseline fits, rounding's.
 Outcome best_start(const Search& search) {
   Outcome baseline = cheapest(search, baselines());
   if (baseline.steps) {
@@ -49,7 +47,7 @@ Outcome best_start(const Search& search) {
     baseline = solve_lp_round(search);
   }
   const std::vector<OpId>& given = search.options.start;
-  if (given.empty() || !fits(search, given)) return baseline;
+  if (given.empty() || !fits(search, given, search.options.order)) return baseline;
   if (baseline.steps && cost_of(search.graph, *baseline.steps) <= cost_of(search.graph, given))
     return baseline;
   return {.steps = given};
@@ -71,7 +69,9 @@ Outcome solve_milp(const Search& search) {
   }
   const StageModel model(search.graph, {.budget = search.options.budget, .partition = partition});
   LinearSolver solver(model.program());
-  const std::vector<double> columns = start.steps ? model.columns_of(*start.steps) : std::vector<double>{};
+  // The stages know no other order of first runs.
+  const bool in_stages = start.steps && fits(search, *start.steps, Order::kFixed);
+  const std::vector<double> columns = in_stages ? model.columns_of(*start.steps) : std::vector<double>{};
   LinearOptions options = linear_options(search);
   options.relative_gap = search.options.gap;
   options.start = columns;
@@ -90,7 +90,7 @@ Outcome solve_milp(const Search& search) {
     std::vector<OpId> steps = model.steps_of(solution.values);
     const bool better =
         !outcome.steps || cost_of(search.graph, steps) < cost_of(search.graph, *outcome.steps);
-    if (better && fits(search, steps)) outcome.steps = std::move(steps);
+    if (better && fits(search, steps, search.options.order)) outcome.steps = std::move(steps);
   }
   if (!outcome.steps) outcome = explain(solution);
   if (search.options.order == Order::kFixed)

@@ -65,7 +65,9 @@ Result<const Solver*> find_solver(const SolveOptions& options) {
     return invalid(fmt::format("budget must be positive, got {}", options.budget.count()));
   if (!(options.time_limit.count() > 0)) return invalid("the time limit must be positive");
   if (options.threads < 1) return invalid(fmt::format("threads must be at least 1, got {}", options.threads));
-
+  constexpr int kMostThreads = 256;
+  if (options.threads > kMostThreads)
+    return invalid(fmt::format("threads must be at most {}, got {}", kMostThreads, options.threads));
   if (!(options.gap >= 0)) return invalid("the gap must be 0 or more");
   if (options.samples < 0) return invalid(fmt::format("samples must be 0 or more, got {}", options.samples));
   if (options.free_stages && options.order == Order::kFixed) {
