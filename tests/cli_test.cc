@@ -55,6 +55,26 @@ TEST(CommandLine, NamesWhatIsUnknown) {
   EXPECT_THAT(complaint({"convert", "zoo:unet", "--to", "png"}), HasSubstr("png"));
 }
 
+TEST(CommandLine, RefusesNumbersThatDoNotFit) {
+  const auto refusal = [](const char* flag, const char* value) {
+    return complaint({"solve", "zoo:linear", "--budget", "100%", flag, value});
+  };
+  const char* const huge = "99999999999999999999";
+  for (const char* flag : {"--seed", "--moves", "--threads", "--samples"}) {
+    for (const char* value : {huge, "1e3", "0x10", "1.5", "", " 7"}) {
+      EXPECT_THAT(refusal(flag, value),
+                  AllOf(HasSubstr(std::string(flag) + " is a whole number from -"), HasSubstr(value)))
+          << value;
+    }
+  }
+  EXPECT_THAT(refusal("--moves", huge), HasSubstr("to 9223372036854775807, got '99999999999999999999'"));
+  EXPECT_THAT(refusal("--threads", "1000000"), HasSubstr("threads must be at most 256"));
+  EXPECT_THAT(refusal("--samples", "2000000000"), HasSubstr("samples must be from 0 to 1000000"));
+  EXPECT_THAT(complaint({"info", "zoo:unet?batch=" + std::string(huge)}), HasSubstr("batch must be"));
+  EXPECT_THAT(complaint({"solve", "zoo:linear", "--budget", huge}), HasSubstr(huge));
+  EXPECT_THAT(complaint({"max-batch", "zoo:vgg16", "--memory", huge}), HasSubstr(huge));
+}
+
 TEST(CommandLine, RefusesWhatContradictsItself) {
   EXPECT_THAT(complaint({"info", "zoo:linear", "solve", "zoo:linear", "--budget", "5"}), HasSubstr("solve"));
   EXPECT_THAT(complaint({"solve", "zoo:linear", "--budget", "100%", "--seed", "-1"}),

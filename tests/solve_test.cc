@@ -208,6 +208,8 @@ TEST(Solve, RefusesWrongOptions) {
   EXPECT_THAT(why_not({.budget = Bytes{9}, .threads = 0}), HasSubstr("threads must be at least 1, got 0"));
   EXPECT_THAT(why_not({.budget = Bytes{9}, .threads = 257}),
               HasSubstr("threads must be at most 256, got 257"));
+  EXPECT_THAT(why_not({.budget = Bytes{9}, .samples = -1}), HasSubstr("samples must be from 0"));
+  EXPECT_THAT(why_not({.budget = Bytes{9}, .samples = INT_MAX}), HasSubstr("samples must be from 0"));
 }
 
 TEST(Solve, ReportsTheIncumbent) {

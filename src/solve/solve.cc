@@ -69,7 +69,9 @@ Result<const Solver*> find_solver(const SolveOptions& options) {
   if (options.threads > kMostThreads)
     return invalid(fmt::format("threads must be at most {}, got {}", kMostThreads, options.threads));
   if (!(options.gap >= 0)) return invalid("the gap must be 0 or more");
-  if (options.samples < 0) return invalid(fmt::format("samples must be 0 or more, got {}", options.samples));
+  constexpr int kMostSamples = 1'000'000;
+  if (options.samples < 0 || options.samples > kMostSamples)
+    return invalid(fmt::format("samples must be from 0 to {}, got {}", kMostSamples, options.samples));
   if (options.free_stages && options.order == Order::kFixed) {
     return invalid("free stages let first runs move: ask for free order as well");
   }

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 
 #include "text.h"
 #include "verbs.h"
@@ -17,6 +18,25 @@ std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   while (text.ends_with(' ')) text.pop_back();
   return printable(text, 1000);
+}
+
+/// A whole number in decimal digits. The library would take 0x10 and 010 as well, and the largest number for
+/// one that is too large.
+template <class Number>
+CLI::Option* add_whole_number(CLI::App& app, const std::string& names, Number& value,
+                              const std::string& help) {
+  const std::string name = names.substr(names.rfind(',') + 1);
+  const auto read = [name, &value](const std::string& text) {
+    const char* const end = text.data() + text.size();
+    const auto [rest, failure] = std::from_chars(text.data(), end, value);
+    if (failure == std::errc() && rest == end) return;
+    using Limits = std::numeric_limits<Number>;
+    throw CLI::ValidationError(fmt::format("{} is a whole number from {} to {}, got {}", name, Limits::min(),
+                                           Limits::max(), in_quotes(text)));
+  };
+  return app.add_option_function<std::string>(names, read, help)
+      ->type_name("INT")
+      ->default_str(fmt::format("{}", value));
 }
 
 int wrong_usage(std::string message) { return report({ErrorCode::kInvalidArgument, std::move(message)}); }
@@ -40,12 +60,12 @@ Verb& Verb::option(const std::string& names, double& value, const std::string& h
 }
 
 Verb& Verb::option(const std::string& names, int& value, const std::string& help) {
-  app_.add_option(names, value, help)->capture_default_str();
+  add_whole_number(app_, names, value, help);
   return *this;
 }
 
 Verb& Verb::option(const std::string& names, std::int64_t& value, const std::string& help) {
-  app_.add_option(names, value, help)->capture_default_str();
+  add_whole_number(app_, names, value, help);
   return *this;
 }
 
