@@ -79,8 +79,7 @@ class Prober {
     solve_options.budget = options_.memory;
     solve_options.start = start_;
     solve_options.on_progress = [&](const Progress& progress) {
-      if ((progress.cost && *progress.cost <= limit) ||
-          (holds_for_all_plans(progress) && *progress.bound > limit)) {
+      if ((progress.cost && *progress.cost <= limit) || (progress.bound && *progress.bound > limit)) {
         enough.request_stop();
       }
       if (options_.solve.on_progress) options_.solve.on_progress(progress);
@@ -98,10 +97,6 @@ class Prober {
   }
 
  private:
-  static bool holds_for_all_plans(const Progress& progress) {
-    return progress.bound && progress.method != "milp" && progress.method != "lp-bound";
-  }
-
   const std::function<Result<Graph>(std::int64_t)>& network_;
   const MaxBatchOptions& options_;
   const std::stop_token& stop_;

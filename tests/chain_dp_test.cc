@@ -14,6 +14,7 @@ namespace {
 using testing::below;
 using testing::Features;
 using ::testing::HasSubstr;
+using testing::random_budget;
 using testing::random_graph;
 
 struct Found {
@@ -91,11 +92,7 @@ TEST(ChainDp, FindsValidPlansOfAnyGraph) {
     Features features = seed % 2 == 0 ? Features::all() : Features{};
     features.phases = true;
     const Graph graph = random_graph(seed, 3 + below(random, 5), features);
-    const auto least = structural_minimum(graph).bytes.count();
-    const auto room = static_cast<std::uint64_t>(keep_all_peak(graph).count() - least + 1);
-    const Bytes budget =
-        graph.fixed_bytes() +
-        Bytes{std::max<std::int64_t>(1, least + static_cast<std::int64_t>(below(random, room)))};
+    const Bytes budget = random_budget(graph, random);
     const Found found = find(graph, budget);
     if (!found.cost) continue;
     ++plans;

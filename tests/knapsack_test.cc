@@ -12,6 +12,7 @@ namespace {
 
 using testing::below;
 using testing::Features;
+using testing::random_budget;
 using testing::random_graph;
 
 KnapsackBound bound_of(const Graph& graph, Bytes budget) {
@@ -109,10 +110,7 @@ TEST(Knapsack, NeverExceedsTheOptimum) {
     std::mt19937_64 random(seed);
     const Graph graph =
         random_graph(seed, 3 + below(random, 6), seed % 4 == 0 ? Features{} : Features::all());
-    const std::int64_t low = structural_minimum(graph).bytes.count();
-    const std::int64_t high = keep_all_peak(graph).count();
-    const auto extra = static_cast<std::int64_t>(below(random, static_cast<std::uint64_t>(high - low + 1)));
-    const Bytes budget = graph.fixed_bytes() + Bytes{std::max<std::int64_t>(low + extra, 1)};
+    const Bytes budget = random_budget(graph, random);
     const SolveResult best = *solve(graph, {.budget = budget, .method = "brute"});
     const KnapsackBound bound = bound_of(graph, budget);
     if (bound.infeasible) {

@@ -18,24 +18,10 @@ namespace checkmate {
 namespace {
 
 using testing::below;
+using testing::Case;
 using testing::Features;
+using testing::random_case;
 using testing::random_graph;
-
-struct Case {
-  Graph graph;
-  Bytes budget;
-};
-
-/// A graph of 3 to 8 ops and a budget between what an op alone needs and what keeping all does.
-Case random_case(std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  Graph graph = random_graph(seed, 3 + below(random, 6), seed % 3 == 0 ? Features{} : Features::all());
-  const std::int64_t low = structural_minimum(graph).bytes.count();
-  const std::int64_t high = keep_all_peak(graph).count();
-  const auto extra = static_cast<std::int64_t>(below(random, static_cast<std::uint64_t>(high - low + 1)));
-  const Bytes budget = graph.fixed_bytes() + Bytes{std::max<std::int64_t>(low + extra, 1)};
-  return {std::move(graph), budget};
-}
 
 Outcome exact(const Case& c, bool stages) {
   const SolveOptions options{.budget = c.budget};
@@ -93,7 +79,7 @@ void expect_bound(const MomentsModel& model, const LinearSolution& solution,
 TEST(MomentsModel, NeverBoundsAboveTheOptimum) {
   for (std::uint64_t seed = 0; seed < 2500; ++seed) {
     SCOPED_TRACE(seed);
-    const Case c = random_case(seed);
+    const Case c = random_case(seed, 3);
     const std::optional<Cost> optimum = exact(c, false).lower_bound;
     std::mt19937_64 random(seed);
     MomentsModel model(c.graph, {.budget = c.budget,
@@ -107,7 +93,7 @@ TEST(MomentsModel, NeverBoundsAboveTheOptimum) {
 TEST(MomentsModel, WithInnerMomentsNeverBoundsAboveTheOptimumOfThePapersClass) {
   for (std::uint64_t seed = 5000; seed < 6000; ++seed) {
     SCOPED_TRACE(seed);
-    const Case c = random_case(seed);
+    const Case c = random_case(seed, 3);
     const std::optional<Cost> optimum = exact(c, true).stage_lower_bound;
     std::mt19937_64 random(seed);
     MomentsModel model(c.graph, {.budget = c.budget,
@@ -123,7 +109,7 @@ TEST(MomentsModel, WithAllMomentsIsExactForThePapersClass) {
   for (std::uint64_t seed = 7000; seed < 7300; ++seed) {
     SCOPED_TRACE(seed);
     const Case c =
-        random_case(3 * seed);  // without outputs: here they may also be rerun after the last stage
+        random_case(3 * seed, 3);  // without outputs: here they may also be rerun after the last stage
     const std::optional<Cost> optimum = exact(c, true).stage_lower_bound;
     std::vector<Stage> moments;
     for (const OpId op : c.graph.ops()) moments.push_back(op.value);
@@ -141,7 +127,7 @@ TEST(MomentsModel, HoldsEveryPlanWithinTheBudget) {
   std::size_t fitting = 0;
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     SCOPED_TRACE(seed);
-    const Case c = random_case(seed);
+    const Case c = random_case(seed, 3);
     std::mt19937_64 random(seed);
     const std::vector<OpId> steps = testing::random_steps(c.graph, random);
     const Plan plan = plan_from_steps(c.graph, steps).value();
@@ -177,7 +163,7 @@ TEST(Moments, BoundsNeverPassTheOptimumAndPlansFit) {
   std::size_t feasible = 0;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE(seed);
-    const Case c = random_case(seed);
+    const Case c = random_case(seed, 3);
     const Outcome every = exact(c, false);
     const Outcome stages = exact(c, true);
     std::vector<OpId> start;

@@ -14,6 +14,7 @@ namespace {
 
 using testing::below;
 using testing::Features;
+using testing::random_budget;
 using testing::random_graph;
 
 Bytes share_of_peak(const Graph& graph, std::int64_t percent) {
@@ -67,10 +68,7 @@ TEST(Segments, PlansAreValidAndNoCheaperThanTheOptimum) {
     std::mt19937_64 random(seed);
     const Graph graph =
         random_graph(seed, 3 + below(random, 6), seed % 4 == 0 ? Features{} : Features::all());
-    const std::int64_t low = structural_minimum(graph).bytes.count();
-    const std::int64_t high = keep_all_peak(graph).count();
-    const auto extra = static_cast<std::int64_t>(below(random, static_cast<std::uint64_t>(high - low + 1)));
-    const Bytes budget = graph.fixed_bytes() + Bytes{std::max<std::int64_t>(low + extra, 1)};
+    const Bytes budget = random_budget(graph, random);
     const std::optional<Cost> cost = start_cost(graph, budget);
     if (!cost) continue;
     const SolveResult best = *solve(graph, {.budget = budget, .method = "brute"});

@@ -15,6 +15,7 @@ namespace {
 using testing::below;
 using testing::Features;
 using ::testing::HasSubstr;
+using testing::random_budget;
 using testing::random_graph;
 
 SolveResult run(const Graph& graph, std::string_view method, Bytes budget, Order order = Order::kFixed) {
@@ -22,14 +23,6 @@ SolveResult run(const Graph& graph, std::string_view method, Bytes budget, Order
       solve(graph, {.budget = budget, .method = std::string(method), .order = order, .moves = 3000});
   EXPECT_TRUE(result) << result.error().message;
   return std::move(*result);
-}
-
-/// Between what one op needs and what keep-all needs, both included.
-Bytes random_budget(const Graph& graph, std::mt19937_64& random) {
-  const std::int64_t low = structural_minimum(graph).bytes.count();
-  const std::int64_t high = keep_all_peak(graph).count();
-  const auto extra = static_cast<std::int64_t>(below(random, static_cast<std::uint64_t>(high - low + 1)));
-  return graph.fixed_bytes() + Bytes{std::max<std::int64_t>(low + extra, 1)};
 }
 
 /// One suite over every method; MethodInfo says what each promises.

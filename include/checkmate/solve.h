@@ -29,9 +29,10 @@ std::string_view to_string(Status status);  ///< `optimal`, `feasible`, `infeasi
 /// How far the search is, reported while it goes on.
 struct Progress {
   double seconds;
-  std::optional<Cost> cost;   ///< of the best plan so far
-  std::optional<Cost> bound;  ///< the method's own: of milp, the stage bound
-  std::string_view method;    ///< with `auto`, the one that found the plan or the bound
+  std::optional<Cost> cost;              ///< of the best plan so far
+  std::optional<Cost> bound;             ///< no plan of the order is cheaper
+  std::string_view method;               ///< with `auto`, the one that found the plan or the bound
+  std::optional<Cost> stage_bound = {};  ///< no plan of the paper's class is: what milp tells
 };
 
 struct SolveOptions {

@@ -5,6 +5,7 @@
 
 #include "solve/annealer.h"
 #include "solve/knapsack.h"
+#include "solve/move_clock.h"
 
 namespace checkmate {
 namespace {
@@ -75,18 +76,17 @@ class Restarts {
         incumbent_(incumbent),
         graph_(search.graph, search.options.budget),
         annealer_(graph_, seed),
-        mean_cost_(std::max(graph_.base_cost, 1.0) / graph_.ops) {}
+        mean_cost_(std::max(graph_.base_cost, 1.0) / graph_.ops),
+        clock_(search) {}
 
   void run() {
-    begin_ = search_.by_moves() ? 0 : search_.seconds();
     for (int round = 0; !over(); ++round) {
-      const double start = clock();
-      const double elapsed = start - begin_;
-      const double left = end() - start;
+      const double elapsed = seconds();
+      const double left = clock_.total() - elapsed;
       const double hottest = prepare(round, elapsed);
       double length = std::max({0.06, 15000 / rate(), elapsed * 0.3});
       if (left - length < 0.3 * length) length = left;
-      cool(start, std::min(length, left), hottest);
+      cool(elapsed, std::min(length, left), hottest);
       share();
       if (annealer_.has_best()) elite_.add(annealer_.best_cost(), annealer_.best());
     }
@@ -94,19 +94,12 @@ class Restarts {
   }
 
  private:
-  /// Seconds, or with a limit of moves what so many moves would take.
-  static constexpr double kSecondsAMove = 2e-6;
-  double clock() const {
-    return search_.by_moves() ? static_cast<double>(annealer_.moves()) * kSecondsAMove : search_.seconds();
-  }
-  double end() const {
-    return search_.by_moves() ? static_cast<double>(search_.moves()) * kSecondsAMove : search_.end();
-  }
+  double seconds() const { return clock_.seconds(annealer_.moves()); }
   double rate() const {
-    const double seconds = clock() - begin_;
-    return annealer_.moves() == 0 || seconds <= 0 ? 3e5 : static_cast<double>(annealer_.moves()) / seconds;
+    const double elapsed = seconds();
+    return annealer_.moves() == 0 || elapsed <= 0 ? 3e5 : static_cast<double>(annealer_.moves()) / elapsed;
   }
-  bool over() const { return clock() >= end() || incumbent_.done(); }
+  bool over() const { return seconds() >= clock_.total() || incumbent_.done(); }
   bool large() const { return graph_.ops > kLarge; }
 
   /// Chooses where to start from; returns the temperature to begin with, in mean costs.
@@ -155,7 +148,7 @@ class Restarts {
     double temperature = hottest * mean_cost_;
     for (std::uint64_t k = 0;; ++k) {
       if (k % 64 == 0) {
-        const double now = clock();
+        const double now = seconds();
         const double progress = (now - start) / length;
         if (progress >= 1 || incumbent_.done()) return;
         temperature = mean_cost_ * hottest * std::pow(coldest / hottest, progress);
@@ -177,7 +170,7 @@ class Restarts {
   }
 
   void share() {
-    shared_at_ = clock();
+    shared_at_ = seconds();
     incumbent_.count_moves(annealer_.moves() - counted_);
     counted_ = annealer_.moves();
     if (annealer_.best_cost() >= static_cast<double>(incumbent_.cost().count())) return;
@@ -203,7 +196,7 @@ class Restarts {
   Annealer annealer_;
   Elite elite_;
   double mean_cost_;
-  double begin_ = 0;
+  MoveClock clock_;  // the last to be made: what comes before takes its time
   double shared_at_ = 0;
   std::uint64_t known_version_ = 0;
   std::uint64_t counted_ = 0;
@@ -219,9 +212,8 @@ Outcome solve_anneal(const Search& search) {
   Incumbent incumbent(search);
   if (!search.options.start.empty()) incumbent.offer(search.options.start, "start");
   // It proves nothing by itself; where a quick bound is reached, there is nothing left to look for.
-  const KnapsackBound quick = knapsack_bound(search);
-  if (!quick.infeasible) incumbent.raise_bound(quick.bound, "knapsack-bound");
-  anneal(search, incumbent, search.options.seed);
+  raise_knapsack_bound(search, incumbent);
+  if (!incumbent.done()) anneal(search, incumbent, search.options.seed);
   return incumbent.outcome();
 }
 

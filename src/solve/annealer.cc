@@ -88,8 +88,7 @@ void Annealer::repair_greedily(const std::function<bool()>& stopped) {
   int failures = 0;
   for (int step = 0; failures < kMostFailures && state_.overflow() > 0; ++step) {
     if (step % 16 == 0 && stopped()) break;
-    const bool worst = failures == 0 && random_.share() < 0.7;
-    const std::optional<Run> over = worst ? state_.worst() : state_.any_over(random_);
+    const std::optional<Run> over = overflow_at(failures == 0 && random_.share() < 0.7);
     failures = relieve_well(*over, failures > kImpatient ? 5 : 1) ? 0 : failures + 1;
   }
   price_ = price;
@@ -98,7 +97,7 @@ void Annealer::repair_greedily(const std::function<bool()>& stopped) {
 
 /// Drops what is worth most, if that comes true.
 bool Annealer::relieve_well(Run over, double patience) {
-  constexpr int kSamples = 32;
+  constexpr std::uint64_t kSamples = 32;
   constexpr double kOptimism = 4;  // a way may cost so many times more than it looked like
   const Drop drop = best_drop(over, kSamples);
   if (!drop.again) return false;
@@ -117,21 +116,30 @@ bool Annealer::relieve_well(Run over, double patience) {
   return false;
 }
 
-/// Of some random values that are live but idle there, the one that is worth most to drop.
-Annealer::Drop Annealer::best_drop(Run over, int samples) {
-  constexpr int kTriesASample = 12;
-  Drop best;
-  int found = 0;
-  for (int k = 0; k < samples * kTriesASample && found < samples && over.stage() > 0; ++k) {
+/// Calls `found` with random values that are live but idle there, and the run that would bring each back:
+/// up to `samples` of them, fewer where they are rare.
+template <class Found>
+void Annealer::for_random_drops(Run over, std::uint64_t samples, const Found& found) {
+  constexpr std::uint64_t kTriesASample = 12;
+  if (over.stage() == 0) return;
+  for (std::uint64_t tries = samples * kTriesASample; tries > 0 && samples > 0; --tries) {
     const auto op = static_cast<std::uint32_t>(random_.below(over.stage()));
     const auto outputs = graph_.outputs[op];
     const std::uint32_t tensor = outputs[outputs.size() == 1 ? 0 : random_.below(outputs.size())];
     const std::optional<Run> again = way_to_drop(tensor, over);
     if (!again) continue;
-    ++found;
-    if (const double worth = worth_of_dropping(tensor, over, *again); worth > best.worth)
-      best = {again, worth};
+    --samples;
+    found(tensor, *again);
   }
+}
+
+/// Of some random values that are live but idle there, the one that is worth most to drop.
+Annealer::Drop Annealer::best_drop(Run over, std::uint64_t samples) {
+  Drop best;
+  for_random_drops(over, samples, [&](std::uint32_t tensor, Run again) {
+    if (const double worth = worth_of_dropping(tensor, over, again); worth > best.worth)
+      best = {again, worth};
+  });
   return best;
 }
 
@@ -309,7 +317,7 @@ bool Annealer::clear_op() {
 bool Annealer::rebuild_window() {
   constexpr std::uint64_t kMostStages = 10;
   constexpr int kMostDrops = 20;
-  constexpr int kSamples = 16;
+  constexpr std::uint64_t kSamples = 16;
   const std::optional<Run> run = random_recomputation();
   if (!run) return false;
   const auto length = static_cast<Stage>(1 + random_.below(kMostStages));
@@ -322,7 +330,7 @@ bool Annealer::rebuild_window() {
     }
   }
   for (int k = 0; k < kMostDrops && !aborted_; ++k) {
-    const std::optional<Run> over = random_.one_in(2) ? state_.worst() : state_.any_over(random_);
+    const std::optional<Run> over = overflow_at(random_.one_in(2));
     if (!over) break;
     const Drop drop = best_drop(*over, kSamples);
     if (!drop.again) break;
@@ -332,8 +340,12 @@ bool Annealer::rebuild_window() {
   return true;
 }
 
+std::optional<Run> Annealer::overflow_at(bool worst) {
+  return worst ? state_.worst() : state_.any_over(random_);
+}
+
 bool Annealer::relieve() {
-  const std::optional<Run> over = random_.one_in(2) ? state_.worst() : state_.any_over(random_);
+  const std::optional<Run> over = overflow_at(random_.one_in(2));
   return over && relieve_at(*over, 1 + random_.below(4));
 }
 
@@ -346,27 +358,20 @@ void Annealer::relieve_worst(std::uint64_t most) {
 }
 
 /// Drops one of a few random values that are live but idle there: the one that helps most.
-bool Annealer::relieve_at(Run over, std::uint64_t tries) {
+bool Annealer::relieve_at(Run over, std::uint64_t samples) {
   const std::size_t mark = changes_.size();
   const double before = energy();
   double best_change = std::numeric_limits<double>::infinity();
   std::vector<Change> best;
-  std::uint64_t found = 0;
-  for (std::uint64_t k = 0; k < tries * 12 && found < tries && over.stage() > 0; ++k) {
-    const auto op = static_cast<std::uint32_t>(random_.below(over.stage()));
-    const auto outputs = graph_.outputs[op];
-    const std::uint32_t tensor = outputs[outputs.size() == 1 ? 0 : random_.below(outputs.size())];
-    const std::optional<Run> again = way_to_drop(tensor, over);
-    if (!again) continue;
-    ++found;
-    start_recompute(*again, kMostOpsAMove);
+  for_random_drops(over, samples, [&](std::uint32_t /*tensor*/, Run again) {
+    start_recompute(again, kMostOpsAMove);
     if (const double change = energy() - before; !aborted_ && change < best_change) {
       best_change = change;
       best.assign(changes_.begin() + static_cast<std::ptrdiff_t>(mark), changes_.end());
     }
     aborted_ = false;
     undo_to(mark);
-  }
+  });
   for (const Change& change : best) {
     if (change.inserted) {
       insert(change.run);

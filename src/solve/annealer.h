@@ -61,13 +61,17 @@ class Annealer {
   bool relieve();
 
   std::optional<Run> random_recomputation();
-  bool relieve_at(Run run, std::uint64_t tries);
+  /// A run over the budget, if there is one: the worst, or any.
+  std::optional<Run> overflow_at(bool worst);
+  bool relieve_at(Run over, std::uint64_t samples);
   bool relieve_well(Run over, double patience);
   struct Drop {
     std::optional<Run> again;  // nothing where no value there can be dropped
     double worth = 0;
   };
-  Drop best_drop(Run over, int samples);
+  Drop best_drop(Run over, std::uint64_t samples);
+  template <class Found>
+  void for_random_drops(Run over, std::uint64_t samples, const Found& found);
   std::optional<Run> way_to_drop(std::uint32_t tensor, Run over) const;
   /// The overflow that goes when the tensor is absent there, for each unit of cost.
   double worth_of_dropping(std::uint32_t tensor, Run over, Run again);

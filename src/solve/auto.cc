@@ -1,7 +1,5 @@
-#include <algorithm>
 #include <future>
 
-#include "checkmate/simulate.h"
 #include "solve/anneal.h"
 #include "solve/chain_bound.h"
 #include "solve/free_order.h"
@@ -43,21 +41,11 @@ class Portfolio {
   void start() {
     take(solve_keep_all(search_), "keep-all");
     if (!search_.options.start.empty()) incumbent_.offer(search_.options.start, "start");
-    if (!incumbent_.done()) bound_quickly();
+    if (!incumbent_.done()) raise_knapsack_bound(search_, incumbent_);
     if (!incumbent_.done() && ops() <= kTiny) take(solve_brute(search_), "brute");
     if (!incumbent_.done()) segmented_start(search_, incumbent_);
     if (!incumbent_.done() && (ops() <= kSmall || !incumbent_.has_plan())) {
       take(cheapest(search_.part(0.1), baselines()), {});
-    }
-  }
-
-  void bound_quickly() {
-    const KnapsackBound knapsack = knapsack_bound(search_);
-    if (knapsack.infeasible) {
-      incumbent_.prove_infeasible(knapsack.least,
-                                  "what must be in memory at once, whatever is recomputed, is more");
-    } else {
-      incumbent_.raise_bound(knapsack.bound, "knapsack-bound");
     }
   }
 
@@ -143,34 +131,6 @@ class Portfolio {
 };
 
 }  // namespace
-
-Outcome cheapest(const Search& search, std::span<const Solver> methods) {
-  Outcome best{.detail = "no method found a plan within the budget"};
-  Cost best_cost;
-  for (const Solver& solver : methods) {
-    if (search.stopped()) {
-      if (!best.steps) best.detail = "stopped before the first plan";
-      break;
-    }
-    Outcome outcome = solver.run(search);
-    if (outcome.min_feasible) return outcome;
-    best.lower_bound = std::max(best.lower_bound, outcome.lower_bound);
-    best.stage_lower_bound = std::max(best.stage_lower_bound, outcome.stage_lower_bound);
-    if (outcome.least_peak && !outcome.steps) {
-      best.least_peak = std::min(*outcome.least_peak, best.least_peak.value_or(*outcome.least_peak));
-    }
-    if (!outcome.steps) continue;
-    const Cost cost = simulate(search.graph, *plan_from_steps(search.graph, *outcome.steps))->cost;
-    if (!best.first_plan_seconds) best.first_plan_seconds = outcome.first_plan_seconds;
-    if (best.steps && cost >= best_cost) continue;
-    best.steps = std::move(outcome.steps);
-    best.method = solver.info.name;
-    best.detail.clear();
-    best_cost = cost;
-    if (cost == search.graph.keep_all_cost()) break;  // nothing is cheaper
-  }
-  return best;
-}
 
 Outcome solve_auto(const Search& search) { return Portfolio(search).run(); }
 

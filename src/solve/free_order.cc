@@ -4,30 +4,24 @@
 #include <cmath>
 
 #include "solve/instance_moves.h"
+#include "solve/move_clock.h"
 
 namespace checkmate {
 namespace {
 
-constexpr double kSecondsPerMove = 2e-6;  // of the clock that a limit of moves goes by
 constexpr int kMostMovesPerPulse = 64;
 constexpr double kOrderShare = 0.75;  // of the moves
 
-/// The moves so far and the time, which a limit of moves replaces by a count.
+/// The moves so far, and whether there is time for more.
 class Pace {
  public:
   Pace(const Search& search, Incumbent& incumbent)
-      : search_(search),
-        incumbent_(incumbent),
-        start_(search.seconds()),
-        total_(search.seconds_left()),
+      : incumbent_(incumbent),
+        clock_(search),
         moves_per_pulse_(static_cast<int>(
-            std::clamp<std::size_t>(100'000 / search.graph.op_count(), 4, kMostMovesPerPulse))) {
-    if (search.by_moves()) total_ = kSecondsPerMove * static_cast<double>(search.moves());
-  }
-  double seconds() const {
-    return search_.by_moves() ? kSecondsPerMove * static_cast<double>(moves_) : search_.seconds() - start_;
-  }
-  double total() const { return total_; }
+            std::clamp<std::size_t>(100'000 / search.graph.op_count(), 4, kMostMovesPerPulse))) {}
+  double seconds() const { return clock_.seconds(moves_); }
+  double total() const { return clock_.total(); }
   bool over() const { return over_; }
   /// After so many moves the clock is worth a look: fewer on large graphs, where they take longer.
   int moves_per_pulse() const { return moves_per_pulse_; }
@@ -36,12 +30,11 @@ class Pace {
     incumbent_.count_moves(static_cast<std::uint64_t>(moves_per_pulse_));
     look();
   }
-  void look() { over_ = incumbent_.done() || seconds() >= total_; }
+  void look() { over_ = incumbent_.done() || seconds() >= total(); }
 
  private:
-  const Search& search_;
   Incumbent& incumbent_;
-  double start_, total_;
+  MoveClock clock_;
   int moves_per_pulse_;
   std::uint64_t moves_ = 0;
   bool over_ = false;

@@ -13,6 +13,8 @@
 namespace checkmate {
 namespace {
 
+constexpr const char* kWhyInfeasible = "what must be in memory at once, whatever is recomputed, is more";
+
 /// Tensors in memory, ranked by what a byte of them costs to bring back: adds, removes, and finds what it
 /// costs to drop so many bytes, in O(log n). A Fenwick tree.
 class Shelf {
@@ -305,13 +307,20 @@ KnapsackBound knapsack_bound(const Search& search) {
   return Bounder(search).run();
 }
 
+void raise_knapsack_bound(const Search& search, Incumbent& incumbent) {
+  const KnapsackBound quick = knapsack_bound(search);
+  if (quick.infeasible) {
+    incumbent.prove_infeasible(quick.least, kWhyInfeasible);
+  } else {
+    incumbent.raise_bound(quick.bound, "knapsack-bound");
+  }
+}
+
 Outcome solve_knapsack_bound(const Search& search) {
   if (search.options.order == Order::kFree)
     return {.detail = "the knapsack bound holds for the given order only"};
   const KnapsackBound bound = knapsack_bound(search);
-  if (bound.infeasible) {
-    return {.min_feasible = bound.least, .detail = "what cannot be dropped while some op runs does not fit"};
-  }
+  if (bound.infeasible) return {.min_feasible = bound.least, .detail = kWhyInfeasible};
   return {.lower_bound = bound.bound, .detail = "a bound only: this method looks for no plan"};
 }
 

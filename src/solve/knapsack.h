@@ -1,5 +1,6 @@
 #pragma once
 
+#include "solve/incumbent.h"
 #include "solve/solver.h"
 
 namespace checkmate {
@@ -15,5 +16,7 @@ struct KnapsackBound {
 /// Milliseconds for hundreds of ops; the number of moments looked at falls as the graph grows, so that the
 /// time is nearly linear.
 KnapsackBound knapsack_bound(const Search& search);
+/// Tells the incumbent of it.
+void raise_knapsack_bound(const Search& search, Incumbent& incumbent);
 
 }  // namespace checkmate

@@ -81,8 +81,9 @@ Outcome solve_milp(const Search& search) {
     search.options.on_progress(
         {.seconds = search.seconds(),
          .cost = found ? std::optional(Cost{std::llround(model.cost_of(progress.best))}) : std::nullopt,
-         .bound = safe_bound(search.graph, model.cost_of(progress.bound)),
-         .method = "milp"});
+         .bound = std::nullopt,
+         .method = "milp",
+         .stage_bound = safe_bound(search.graph, model.cost_of(progress.bound))});
   };
   const LinearSolution solution = solver.solve(options);
 

@@ -103,6 +103,20 @@ Graph random_graph(std::uint64_t seed, std::size_t ops, const Features& features
   return std::move(b).build().value();
 }
 
+Bytes random_budget(const Graph& graph, std::mt19937_64& random) {
+  const std::int64_t low = structural_minimum(graph).bytes.count();
+  const std::int64_t high = keep_all_peak(graph).count();
+  const auto extra = static_cast<std::int64_t>(below(random, static_cast<std::uint64_t>(high - low + 1)));
+  return graph.fixed_bytes() + Bytes{std::max<std::int64_t>(low + extra, 1)};
+}
+
+Case random_case(std::uint64_t seed, std::size_t fewest) {
+  std::mt19937_64 random(seed);
+  Graph graph = random_graph(seed, fewest + below(random, 6), seed % 3 == 0 ? Features{} : Features::all());
+  const Bytes budget = random_budget(graph, random);
+  return {std::move(graph), budget};
+}
+
 std::vector<OpId> random_steps(const Graph& graph, std::mt19937_64& random, double recomputations) {
   std::vector<OpId> steps;
   for (const OpId op : graph.ops()) {

@@ -31,6 +31,16 @@ struct Features {
 /// Small sizes and costs, zeros among them. The same seed gives the same graph.
 Graph random_graph(std::uint64_t seed, std::size_t ops, const Features& features);
 
+/// Between what one op needs and what keep-all needs, both included.
+Bytes random_budget(const Graph& graph, std::mt19937_64& random);
+
+struct Case {
+  Graph graph;
+  Bytes budget;
+};
+/// A random graph of `fewest` to `fewest` + 5 ops, two out of three with all features, and a random budget.
+Case random_case(std::uint64_t seed, std::size_t fewest);
+
 /// A runnable sequence: first runs in order, recomputations strewn in.
 std::vector<OpId> random_steps(const Graph& graph, std::mt19937_64& random, double recomputations = 0.5);
 

@@ -24,9 +24,12 @@ struct Flags {
 void print_progress(std::string_view task, const Graph& graph, const Progress& progress) {
   std::string line = fmt::format("\r\x1b[K{}{:.1f} s", task, progress.seconds);
   if (progress.cost) line += "  best " + times(overhead(graph, *progress.cost));
-  if (progress.bound) line += "  bound " + times(overhead(graph, *progress.bound));
-  if (progress.cost && progress.bound) {
-    line += "  gap " + percent(relative_gap(*progress.cost, std::min(*progress.cost, *progress.bound)));
+  const std::optional<Cost> bound = progress.bound ? progress.bound : progress.stage_bound;
+  const std::string_view kind = progress.bound ? "" : "stage ";
+  if (bound) line += fmt::format("  {}bound {}", kind, times(overhead(graph, *bound)));
+  if (progress.cost && bound) {
+    const double gap = relative_gap(*progress.cost, std::min(*progress.cost, *bound));
+    line += fmt::format("  {}gap {}", kind, percent(gap));
   }
   fmt::print(stderr, "{}", line);
 }
