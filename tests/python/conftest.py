@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -63,3 +64,16 @@ def run_python() -> RunPython:
         return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=300, check=False)
 
     return run
+
+
+@pytest.fixture(autouse=True)
+def _repeatable() -> None:
+    """Where a test uses PyTorch, its random numbers are the same in every run."""
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(0)
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Costs that one test measured serve the next."""
+    return tmp_path_factory.mktemp("costs")

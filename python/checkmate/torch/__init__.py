@@ -1,0 +1,69 @@
+"""PyTorch models that train inside a budget of bytes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from checkmate.progress import ProgressOption
+from checkmate.torch.capture import LossFn
+from checkmate.torch.errors import CaptureError
+from checkmate.torch.options import Options
+from checkmate.torch.step import Step, Timings
+from checkmate.torch.verify import Verification, verify
+
+__all__ = ["CaptureError", "Step", "Timings", "Verification", "compile", "verify"]
+
+
+def compile(  # noqa: A001  (as torch.compile)
+    model: torch.nn.Module,
+    loss_fn: LossFn,
+    example: Sequence[Any],
+    budget: str | int | None = None,
+    *,
+    reserve: str | int = 0,
+    costs: str = "measured",
+    order: str = "fixed",
+    time_limit: float = 10.0,
+    threads: int | None = None,
+    seed: int = 1,
+    cache: str | os.PathLike[str] | None = None,
+    progress: ProgressOption = None,
+    process_group: Any = None,
+) -> Step:
+    """A training step of the model that stays within the budget, at the least slow-down that can be found.
+
+    ``loss_fn(model, *batch)`` returns a scalar loss, or a tuple with the loss first. ``example`` is a batch; its shapes count,
+    its values are used only as ids in tables.
+
+    ``budget`` is for everything that the step holds: parameters, buffers, the batch, gradients, activations and the workspace of
+    ops, as bytes or ``"2GiB"``; or a share of what the step takes without recomputation (parameters, buffers and batch not
+    counted) such as ``"60%"``; or ``None``: no recomputation. ``reserve`` is a part of it to leave alone, for what the step does
+    not see, such as the optimizer's state.
+
+    ``costs``: ``"measured"`` times each distinct op once and remembers it in ``cache`` (a folder; by default that of the user);
+    ``"flops"`` estimates, and knows no workspace. ``order``, ``time_limit``, ``threads``, ``seed``, ``progress``: see
+    :func:`checkmate.solve`.
+
+    With a model in ``DistributedDataParallel``, or a ``process_group``, the first rank plans for all, and gradients are averaged.
+
+    Nothing of the model changes, and random generators stay where they are. Raises :class:`checkmate.InfeasibleError` with the
+    least possible bytes where the budget is too small, :class:`CaptureError` where the step is no graph of fixed shape.
+    """
+    options = Options(
+        budget=budget,
+        reserve=reserve,
+        costs=costs,
+        order=order,
+        time_limit=time_limit,
+        threads=threads,
+        seed=seed,
+        cache=None if cache is None else Path(cache),
+        progress=progress,
+        process_group=process_group,
+    )
+    return Step(model, loss_fn, example, options)

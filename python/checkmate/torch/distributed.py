@@ -1,0 +1,83 @@
+"""The same plan on every rank, and gradients averaged over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+from checkmate import Error
+
+Decision = TypeVar("Decision")
+
+
+class Group:
+    """The processes that train together; one that trains alone is a group of itself.
+
+    The first rank measures and solves, the others take its graph and plan, after they made sure that theirs is the
+    same step. A plan cut short by time differs from run to run; this way it cannot differ between ranks.
+    """
+
+    def __init__(self, group: Any, wrapper: DistributedDataParallel | None) -> None:
+        self._group = group
+        self._wrapper = wrapper
+
+    @staticmethod
+    def of(model: torch.nn.Module, process_group: Any) -> Group:
+        """The group of a wrapped model, or the one that was asked for."""
+        if isinstance(model, DistributedDataParallel):
+            return Group(process_group or model.process_group, model)
+        return Group(process_group, None)
+
+    def module(self, model: torch.nn.Module) -> torch.nn.Module:
+        """The model without its wrapper, whose hooks no captured step calls."""
+        return model.module if isinstance(model, DistributedDataParallel) else model
+
+    @property
+    def alone(self) -> bool:
+        """Whether there is no one to agree with."""
+        return self._group is None or dist.get_world_size(self._group) == 1
+
+    def agree(self, fingerprint: str, decide: Callable[[], Decision]) -> Decision:
+        """What the first rank decides. `fingerprint` is of the step: where it differs, every rank says so."""
+        if self.alone:
+            return decide()
+        fingerprints: list[Any] = [None] * dist.get_world_size(self._group)
+        dist.all_gather_object(fingerprints, fingerprint, group=self._group)
+        differing = [rank for rank, other in enumerate(fingerprints) if other != fingerprints[0]]
+        if differing:
+            raise Error(
+                f"rank {differing[0]} runs another step than rank 0: give every rank the same model, loss function and "
+                "batch shape, and the same gradients to start with"
+            )
+        told: list[Any] = [self._decide_or_fail(decide) if dist.get_rank(self._group) == 0 else None]
+        dist.broadcast_object_list(told, src=dist.get_global_rank(self._group, 0), group=self._group)
+        if isinstance(told[0], Exception):
+            raise told[0]
+        return told[0]  # type: ignore[no-any-return]
+
+    @staticmethod
+    def _decide_or_fail(decide: Callable[[], Decision]) -> Decision | Exception:
+        try:
+            return decide()
+        except Exception as error:  # the other ranks wait for an answer
+            return error
+
+    def average(self, gradients: Sequence[torch.Tensor]) -> None:
+        """In place, without buckets: a copy of the gradients is memory that the plan does not know of."""
+        if self.alone or (self._wrapper is not None and not self._wrapper.require_backward_grad_sync):
+            return
+        works = [dist.all_reduce(g, group=self._group, async_op=True) for g in gradients]
+        for work in works:
+            work.wait()
+        torch._foreach_div_(list(gradients), float(dist.get_world_size(self._group)))
+
+    def broadcast_buffers(self, buffers: Sequence[torch.Tensor]) -> None:
+        """The first rank's buffers for all, before a step, where the wrapper was asked for it."""
+        if self.alone or self._wrapper is None or not self._wrapper.broadcast_buffers:
+            return
+        for buffer in buffers:
+            dist.broadcast(buffer, src=dist.get_global_rank(self._group, 0), group=self._group)

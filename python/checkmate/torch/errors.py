@@ -1,0 +1,67 @@
+"""What can go wrong between a model and a plan, in sentences that tell what to do."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator
+
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    UnsupportedOperatorException,
+)
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+
+from checkmate import Error
+
+
+class CaptureError(Error):
+    """The step cannot be captured as one graph."""
+
+
+_ADVICE = {
+    DataDependentOutputException: (
+        "the step decides by the values of tensors ({op}): a plan needs a step that is the same for every batch; "
+        "replace `if`, `.item()` or `bool()` on tensors by torch.where, or compute them before the step"
+    ),
+    GuardOnDataDependentSymNode: (
+        "the step decides by the values of tensors: a plan needs a step that is the same for every batch; "
+        "replace `if` on tensors by torch.where, or compute them before the step"
+    ),
+    DynamicOutputShapeException: (
+        "the shape of a tensor depends on values ({op}): a plan needs shapes that are known beforehand; "
+        "use a mask instead of selecting elements, or select them before the step"
+    ),
+    UnsupportedOperatorException: (
+        "the op {op} cannot be captured, since torch knows no shapes for it: register a fake implementation "
+        "(torch.library.register_fake), or move it out of the step"
+    ),
+}
+
+
+@contextlib.contextmanager
+def explain_capture_failure() -> Iterator[None]:
+    """Turns whatever torch raises into a sentence."""
+    log = logging.getLogger("torch._subclasses.fake_tensor")  # writes a traceback of its own beside what it raises
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    except CaptureError:
+        raise
+    except Exception as error:
+        for kind, advice in _ADVICE.items():
+            if isinstance(error, kind):
+                raise CaptureError(advice.format(op=getattr(error, "func", "an op"))) from error
+        raise CaptureError(
+            f"the step cannot be captured as a graph: {_first_line(error)}; "
+            "run loss_fn(model, *batch) and .backward() once without checkmate to see whether it works by itself"
+        ) from error
+    finally:
+        log.setLevel(level)
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

@@ -1,0 +1,130 @@
+"""A plan as a Python function: every run a line, every value dropped right after its last use."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from checkmate.torch.nodes import getitem, is_getitem, nodes_in, value
+from checkmate.torch.program import Call, Program
+
+Run = Callable[[Sequence[torch.Tensor]], Any]
+
+
+def compile_steps(program: Program, steps: Sequence[int], frees: Sequence[Sequence[int]], results: Any) -> Run:
+    """A function of the resident tensors that runs the units in this order.
+
+    `frees` are the storages to drop after each step; `results` is what it returns, any nesting of lists with nodes.
+    """
+    writer = _Writer(program)
+    for step, freed in zip(steps, frees, strict=True):
+        writer.run(step)
+        writer.drop(freed)
+    return writer.function(results)
+
+
+class _Writer:
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.lines: list[str] = []
+        self.names: dict[str, Any] = {}
+        self.constants: dict[int, str] = {}
+        self.alive: dict[int, list[fx.Node]] = {}  # the variables of each storage
+        self.made: set[fx.Node] = set()
+        self.made.update(program.residents)
+
+    def run(self, unit: int) -> None:
+        """Writes the calls of the unit, and the views that they read."""
+        for call in self.program.units[unit].calls:
+            self._call(call)
+
+    def drop(self, storages: Sequence[int]) -> None:
+        """Forgets every variable of the storages: what holds no reference is free."""
+        dropped = [node for storage in storages for node in self.alive.pop(storage, [])]
+        if dropped:
+            self.lines.append("del " + ", ".join(node.name for node in dropped))
+            self.made.difference_update(dropped)
+
+    def function(self, results: Any) -> Run:
+        """The lines so far as a function; its source is its documentation."""
+        self._make_all(results)
+        parameters = ", ".join(node.name for node in self.program.residents)
+        body = "\n    ".join([f"{parameters}, = resident", *self.lines, f"return {self._literal(results)}"])
+        source = f"def run(resident):\n    {body}\n"
+        scope = dict(self.names)
+        exec(compile(source, "<checkmate plan>", "exec"), scope)
+        run: Run = scope["run"]
+        run.__doc__ = source
+        return run
+
+    def _call(self, call: Call) -> None:
+        node = call.node
+        self._make_all([node.args, node.kwargs])
+        self.lines.append(f"{node.name} = {self._application(call.target, call.arguments, node.kwargs)}")
+        if not isinstance(value(node), (tuple, list)):
+            self._born(node)
+            return
+        for (source, position), element in self._elements(node):
+            self.lines.append(f"{element.name} = {source.name}[{position}]")
+            self._born(element)
+        self.lines.append(f"del {node.name}")
+
+    def _elements(self, node: fx.Node) -> list[tuple[tuple[fx.Node, int], fx.Node]]:
+        found = []
+        for position in range(len(value(node))):
+            element = self.program.results.get((node, position))
+            if element is not None:
+                found.append(((node, position), element))
+        return found
+
+    def _make_all(self, arguments: Any) -> None:
+        for node in nodes_in(arguments):
+            self._make(node)
+
+    def _make(self, node: fx.Node) -> None:
+        """A view, next to its first user since its storage was made."""
+        if node in self.made:
+            return
+        if is_getitem(node):
+            source, position = getitem(node)
+            first = self.program.results[(source, position)]
+            if first is not node:
+                self._make(first)
+                self.lines.append(f"{node.name} = {first.name}")
+            else:
+                self._make(source)
+                self.lines.append(f"{node.name} = {source.name}[{position}]")
+        else:
+            self._make_all([node.args, node.kwargs])
+            self.lines.append(f"{node.name} = {self._application(node.target, node.args, node.kwargs)}")
+        self._born(node)
+
+    def _born(self, node: fx.Node) -> None:
+        self.made.add(node)
+        self.alive.setdefault(self.program.storage_of[node], []).append(node)
+
+    def _application(self, target: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+        # `_op` is what an overload calls: one Python frame less a call.
+        function = self._constant(target._op if isinstance(target, torch._ops.OpOverload) else target)
+        given = [self._literal(a) for a in args] + [f"{k}={self._literal(v)}" for k, v in kwargs.items()]
+        return f"{function}({', '.join(given)})"
+
+    def _literal(self, given: Any) -> str:
+        if isinstance(given, fx.Node):
+            return given.name
+        if isinstance(given, (list, tuple)):
+            return "[" + ", ".join(map(self._literal, given)) + "]"
+        if given is None or isinstance(given, (bool, int, str)) or (isinstance(given, float) and math.isfinite(given)):
+            return repr(given)
+        return self._constant(given)
+
+    def _constant(self, constant: Any) -> str:
+        key = id(constant)
+        if key not in self.constants:
+            self.constants[key] = f"_{len(self.constants)}"
+            self.names[self.constants[key]] = constant
+        return self.constants[key]

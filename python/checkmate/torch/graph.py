@@ -1,0 +1,52 @@
+"""A program with costs as a graph for the solver. Tensors are the program's storages, in the same order."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from checkmate import Graph, Op, Tensor
+from checkmate.torch.cost_cache import UnitCost
+from checkmate.torch.program import Program, Unit
+
+
+def planning_graph(program: Program, costs: Sequence[UnitCost], name: str, cost_unit: str, reserved_bytes: int = 0) -> Graph:
+    """Ops are the program's units, in order."""
+    tensors = [
+        Tensor(storage.name, storage.bytes, resident=storage.unit is None, output=storage.output) for storage in program.storages
+    ]
+    ops = []
+    for unit, cost in zip(program.units, costs, strict=True):
+        makes = unit.makes
+        if not makes:  # an effect: the graph wants something that it leaves behind
+            makes = [len(tensors)]
+            tensors.append(Tensor(f"{unit.node.name} done", 0, output=True))
+        ops.append(
+            Op(
+                _name(unit),
+                cost.cost,
+                inputs=unit.reads,
+                outputs=makes,
+                kind=_kind(unit),
+                workspace=cost.workspace,
+                phase=unit.phase,
+                recomputable=not unit.once,
+            )
+        )
+    return Graph(name, tensors, ops, cost_unit=cost_unit, reserved_bytes=reserved_bytes)
+
+
+def fingerprint(program: Program) -> str:
+    """The same for two programs that can run the same plans."""
+    units = [(_kind(unit), unit.reads, unit.makes, unit.once) for unit in program.units]
+    storages = [(storage.bytes, storage.output) for storage in program.storages if storage.unit is not None]
+    return hashlib.sha256(repr((units, storages)).encode()).hexdigest()
+
+
+def _name(unit: Unit) -> str:
+    names = " + ".join(call.node.name for call in unit.calls)
+    return f"{unit.module}: {names}" if unit.module else names
+
+
+def _kind(unit: Unit) -> str:
+    return "+".join(str(call.target).removeprefix("aten.").partition(".")[0] for call in unit.calls)

@@ -1,0 +1,30 @@
+"""What `compile` was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from checkmate import Error
+from checkmate.progress import ProgressOption
+
+
+@dataclass(frozen=True)
+class Options:
+    """The arguments of the same names."""
+
+    budget: str | int | None
+    reserve: str | int
+    costs: str
+    order: str
+    time_limit: float
+    threads: int | None
+    seed: int
+    cache: Path | None
+    progress: ProgressOption
+    process_group: Any
+
+    def __post_init__(self) -> None:
+        if self.costs not in ("measured", "flops"):
+            raise Error(f'costs is "measured" or "flops", got {self.costs!r:.60}')
