@@ -7,7 +7,7 @@
 #include <map>
 
 #include "checkmate/checkmate.h"
-#include "solve/recomputations.h"
+#include "solve/anneal/recomputations.h"
 
 namespace checkmate::bench {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "checkmate/bound.h"
-#include "solve/least_budget.h"
+#include "solve/least_budget/least_budget.h"
 #include "text.h"
 
 namespace checkmate {

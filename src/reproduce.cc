@@ -14,7 +14,7 @@
 #include "checkmate/simulate.h"
 #include "checkmate/sweep.h"
 #include "checkmate/zoo.h"
-#include "solve/stage_model.h"
+#include "solve/paper/stage_model.h"
 #include "text.h"
 
 namespace checkmate {

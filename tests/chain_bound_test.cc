@@ -1,4 +1,4 @@
-#include "solve/chain_bound.h"
+#include "solve/chain/chain_bound.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include "checkmate/bound.h"
 #include "checkmate/simulate.h"
 #include "checkmate/validate.h"
-#include "solve/chain_model.h"
+#include "solve/chain/chain_model.h"
 #include "solve/solver.h"
 #include "support/graphs.h"
 

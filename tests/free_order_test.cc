@@ -1,4 +1,4 @@
-#include "solve/free_order.h"
+#include "solve/free_order/free_order.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "solve/instances.h"
+#include "solve/free_order/instances.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "checkmate/checkmate.h"
-#include "solve/instance_moves.h"
+#include "solve/free_order/instance_moves.h"
 #include "support/graphs.h"
 
 namespace checkmate {

@@ -1,4 +1,4 @@
-#include "solve/knapsack.h"
+#include "solve/knapsack/knapsack.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "solve/least_budget.h"
+#include "solve/least_budget/least_budget.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

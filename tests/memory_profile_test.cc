@@ -1,4 +1,4 @@
-#include "solve/memory_profile.h"
+#include "solve/anneal/memory_profile.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include "checkmate/bound.h"
 #include "checkmate/simulate.h"
 #include "checkmate/solve.h"
-#include "solve/stage_model.h"
+#include "solve/paper/stage_model.h"
 #include "support/graphs.h"
 
 namespace checkmate {

@@ -1,4 +1,4 @@
-#include "solve/moments.h"
+#include "solve/moments/moments.h"
 
 #include <gtest/gtest.h>
 
@@ -6,12 +6,12 @@
 
 #include "checkmate/bound.h"
 #include "checkmate/simulate.h"
-#include "solve/cover_cuts.h"
 #include "solve/incumbent.h"
-#include "solve/moments_model.h"
-#include "solve/moments_rounding.h"
-#include "solve/path_cuts.h"
-#include "solve/stage_search.h"
+#include "solve/moments/cover_cuts.h"
+#include "solve/moments/moments_model.h"
+#include "solve/moments/moments_rounding.h"
+#include "solve/moments/path_cuts.h"
+#include "solve/paper/stage_search.h"
 #include "support/graphs.h"
 
 namespace checkmate {

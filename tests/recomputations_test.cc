@@ -1,4 +1,4 @@
-#include "solve/recomputations.h"
+#include "solve/anneal/recomputations.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

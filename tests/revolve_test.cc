@@ -1,4 +1,4 @@
-#include "solve/revolve.h"
+#include "solve/baselines/revolve.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "solve/segments.h"
+#include "solve/segments/segments.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include "checkmate/simulate.h"
 #include "checkmate/validate.h"
 #include "checkmate/zoo.h"
-#include "solve/knapsack.h"
+#include "solve/knapsack/knapsack.h"
 #include "support/graphs.h"
 
 namespace checkmate {

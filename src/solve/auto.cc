@@ -1,13 +1,13 @@
 #include <future>
 
-#include "solve/anneal.h"
-#include "solve/chain_bound.h"
-#include "solve/free_order.h"
+#include "solve/anneal/anneal.h"
+#include "solve/chain/chain_bound.h"
+#include "solve/free_order/free_order.h"
 #include "solve/incumbent.h"
-#include "solve/knapsack.h"
-#include "solve/least_budget.h"
-#include "solve/moments.h"
-#include "solve/segments.h"
+#include "solve/knapsack/knapsack.h"
+#include "solve/least_budget/least_budget.h"
+#include "solve/moments/moments.h"
+#include "solve/segments/segments.h"
 #include "solve/solver.h"
 
 namespace checkmate {

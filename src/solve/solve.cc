@@ -9,7 +9,7 @@
 #include "checkmate/bound.h"
 #include "checkmate/simulate.h"
 #include "checkmate/validate.h"
-#include "solve/least_budget.h"
+#include "solve/least_budget/least_budget.h"
 #include "solve/solver.h"
 #include "text.h"
 
