@@ -1,4 +1,7 @@
-"""Turns what a caller may write into what the core takes, or says what is wrong with it."""
+"""Turns what a caller may write into what the core takes, or says what is wrong with it.
+
+``what`` is the argument's name in messages, ``of`` what follows it: `` of op 'conv1'``.
+"""
 
 from __future__ import annotations
 
@@ -13,38 +16,47 @@ _INT64 = 2**63
 _INDEX = 2**32
 
 
-def text(value: object, what: str) -> str:
+def text(value: object, what: str, of: str = "") -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{what} is a string, got {value!r:.60}")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise Error(f"{what} cannot be written as UTF-8: {value!r:.60}") from None
+        raise TypeError(f"{what}{of} is a string, got {value!r:.60}")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise Error(f"{what}{of} cannot be written as UTF-8: {value!r:.60}") from None
     return value
 
 
-def flag(value: object, what: str) -> bool:
+def flag(value: object, what: str, of: str = "") -> bool:
     if not isinstance(value, bool):
-        raise TypeError(f"{what} is True or False, got {value!r:.60}")
+        raise TypeError(f"{what}{of} is True or False, got {value!r:.60}")
     return value
 
 
-def whole(value: object, what: str, limit: int = _INT64, code: str = "invalid_argument") -> int:
+def whole(value: object, what: str, of: str = "", *, limit: int = _INT64, code: str = "invalid_argument") -> int:
     """An int, or what stands for one, such as NumPy's; a float does not, even a round one."""
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+    if type(value) is int:  # most are, and asking for a protocol is slow
+        result = value
+    elif isinstance(value, SupportsIndex) and not isinstance(value, bool):
+        result = operator.index(value)
+    else:
         hint = f": write {int(value)}" if isinstance(value, float) and value.is_integer() else ""
-        raise TypeError(f"{what} is a whole number, got {value!r:.60}{hint}")
-    result = operator.index(value)
+        raise TypeError(f"{what}{of} is a whole number, got {value!r:.60}{hint}")
     if not -limit <= result < limit:
-        raise Error(f"{what} is too large: {_short(result)}", code)
+        raise Error(f"{what}{of} is too large: {_short(result)}", code)
     return result
 
 
-def natural(value: object, what: str, limit: int = _INT64) -> int:
-    result = whole(value, what, limit)
+def natural(value: object, what: str, of: str = "", *, limit: int = _INT64) -> int:
+    result = whole(value, what, of, limit=limit)
     if result < 0:
-        raise Error(f"{what} is 0 or more, got {result}")
+        raise Error(f"{what}{of} is 0 or more, got {result}")
     return result
+
+
+def amount(value: object, what: str, of: str = "") -> int:
+    """Of bytes or cost in a graph, which checks it further."""
+    return whole(value, what, of, code="invalid_graph")
 
 
 def number(value: object, what: str) -> float:
@@ -59,20 +71,17 @@ def number(value: object, what: str) -> float:
     return result
 
 
-def amount(value: object, what: str) -> int:
-    """Of bytes or cost in a graph, which checks it further."""
-    return whole(value, what, code="invalid_graph")
-
-
-def indices(values: object, what: str) -> tuple[int, ...]:
+def indices(values: object, what: str, of: str = "") -> tuple[int, ...]:
     """Places in a list of ops or tensors; whether they are in it, the core finds out."""
-    return tuple(natural(value, f"each of {what}", _INDEX) for value in sequence(values, what))
+    return tuple([natural(value, f"each of {what}", of, limit=_INDEX) for value in sequence(values, what, of)])
 
 
-def sequence(values: object, what: str) -> Sequence[object]:
+def sequence(values: object, what: str, of: str = "") -> Sequence[object]:
+    if isinstance(values, (list, tuple)):
+        return values
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise TypeError(f"{what} is a sequence, got {values!r:.60}")
-    return values if isinstance(values, (list, tuple)) else list(values)
+        raise TypeError(f"{what}{of} is a sequence, got {values!r:.60}")
+    return list(values)
 
 
 def _short(value: int) -> str:

@@ -29,7 +29,7 @@ class Tensor:
     def __post_init__(self) -> None:
         _checks.text(self.name, "a tensor's name")
         # Ints of other libraries become Python's, so that equal tensors are written alike.
-        object.__setattr__(self, "bytes", _checks.amount(self.bytes, f"bytes of tensor {self.name!r:.60}"))
+        object.__setattr__(self, "bytes", _checks.amount(self.bytes, "bytes", f" of tensor {self.name!r:.60}"))
         _checks.flag(self.resident, "resident")
         _checks.flag(self.output, "output")
 
@@ -66,19 +66,19 @@ class Op:
         recomputable: bool = True,
     ) -> None:
         _checks.text(name, "an op's name")
-        of_op = f"of op {name!r:.60}"
+        of_op = f" of op {name!r:.60}"
         fields = {
             "name": name,
-            "cost": _checks.amount(cost, f"cost {of_op}"),
-            "inputs": _checks.indices(inputs, f"inputs {of_op}"),
-            "outputs": _checks.indices(outputs, f"outputs {of_op}"),
-            "kind": _checks.text(kind, f"kind {of_op}"),
-            "workspace": _checks.amount(workspace, f"workspace {of_op}"),
-            "phase": _checks.text(phase, f"phase {of_op}"),
-            "recomputable": _checks.flag(recomputable, f"recomputable {of_op}"),
+            "cost": _checks.amount(cost, "cost", of_op),
+            "inputs": _checks.indices(inputs, "inputs", of_op),
+            "outputs": _checks.indices(outputs, "outputs", of_op),
+            "kind": _checks.text(kind, "kind", of_op),
+            "workspace": _checks.amount(workspace, "workspace", of_op),
+            "phase": _checks.text(phase, "phase", of_op),
+            "recomputable": _checks.flag(recomputable, "recomputable", of_op),
         }
         if phase not in self.PHASES:
-            raise Error(f"phase {of_op} is one of {', '.join(self.PHASES)}, got {phase!r:.60}", "invalid_graph")
+            raise Error(f"phase{of_op} is one of {', '.join(self.PHASES)}, got {phase!r:.60}", "invalid_graph")
         for field, value in fields.items():
             object.__setattr__(self, field, value)
 

@@ -212,7 +212,7 @@ def _options(
         _checks.text(method, "method"),
         _checks.text(order, "order"),
         _checks.number(time_limit, "time_limit"),
-        _cores() if threads is None else _checks.whole(threads, "threads", 2**31),
+        _cores() if threads is None else _checks.whole(threads, "threads", limit=2**31),
         _checks.natural(seed, "seed"),
         _checks.number(gap, "gap"),
         _checks.natural(moves, "moves"),
