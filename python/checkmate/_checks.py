@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
+import os
 from collections.abc import Iterable, Sequence
 from typing import SupportsFloat, SupportsIndex
 
@@ -25,6 +26,15 @@ def text(value: object, what: str, of: str = "") -> str:
         except UnicodeEncodeError:
             raise Error(f"{what}{of} cannot be written as UTF-8: {value!r:.60}") from None
     return value
+
+
+def path(value: object) -> str:
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"a path is a string or a pathlib.Path, got {value!r:.60}")
+    result = text(os.fspath(value), "a path")
+    if "\0" in result:
+        raise Error(f"a path has no NUL character, got {result!r:.60}")
+    return result
 
 
 def flag(value: object, what: str, of: str = "") -> bool:

@@ -144,7 +144,7 @@ class Graph:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes ``to_json()`` to a file, as a whole or not at all."""
-        _core.write_file(os.fspath(path), self.to_json())
+        _core.write_file(_checks.path(path), self.to_json())
 
     @property
     def name(self) -> str:
@@ -249,6 +249,13 @@ class Graph:
         raise AttributeError(f"a checkmate.Graph does not change: cannot delete {name!r}")
 
 
+def handle_of(graph: Graph) -> _core.Graph:
+    """What the core knows the graph by."""
+    if not isinstance(graph, Graph):
+        raise TypeError(f"expected a checkmate.Graph, got {graph!r:.60}")
+    return graph._handle
+
+
 def load(source: str | os.PathLike[str]) -> Graph:
     """A graph from a file, or from the zoo: ``load("zoo:unet?batch=32")``."""
-    return Graph._of(_core.load_graph(_checks.text(os.fspath(source), "a path")))
+    return Graph._of(_core.load_graph(_checks.path(source)))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from . import _checks, _core
 from .errors import Error
-from .graph import Graph
+from .graph import Graph, handle_of
 
 __all__ = ["Plan", "load_plan"]
 
@@ -50,7 +50,7 @@ class Plan:
     @classmethod
     def keep_all(cls, graph: Graph) -> Plan:
         """Runs every op once, in the graph's order; the budget is what that takes."""
-        return cls._checked(graph, _core.keep_all_plan(graph._handle), method="keep-all")
+        return cls._checked(graph, _core.keep_all_plan(handle_of(graph)), method="keep-all")
 
     @classmethod
     def from_steps(
@@ -69,7 +69,7 @@ class Plan:
         Without a budget, it is the plan's peak. An :class:`checkmate.Error` tells why the steps cannot run, or break the budget
         or the order. The lower bound is believed, unless the plan itself is cheaper; without one it is ``graph.keep_all_cost``.
         """
-        handle = _core.plan_from_steps(graph._handle, _checks.indices(steps, "steps"))
+        handle = _core.plan_from_steps(handle_of(graph), _checks.indices(steps, "steps"))
         return cls._checked(
             graph,
             handle,
@@ -92,9 +92,9 @@ class Plan:
         lower_bound: int | None = None,
         seed: int = 0,
     ) -> Plan:
-        cost, peak, _ = _core.simulate(graph._handle, handle)
+        cost, peak, _ = _core.simulate(handle_of(graph), handle)
         budget = peak if budget is None else budget
-        violations = _core.violations(graph._handle, handle, budget, order)
+        violations = _core.violations(handle_of(graph), handle, budget, order)
         if violations:
             more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
             raise Error(violations[0] + more, "invalid_plan")
@@ -142,17 +142,17 @@ class Plan:
     @property
     def recomputed(self) -> list[tuple[int, int, int]]:
         """``(op index, runs beyond the first, their cost)``, the dearest first."""
-        return _core.recomputed(self.graph._handle, self._handle)
+        return _core.recomputed(handle_of(self.graph), self._handle)
 
     @property
     def memory(self) -> list[int]:
         """Bytes in use while each step runs, ``graph.fixed_bytes`` included."""
-        return _core.simulate(self.graph._handle, self._handle)[2]
+        return _core.simulate(handle_of(self.graph), self._handle)[2]
 
     def to_json(self) -> str:
         """In the format of docs/file_formats.md."""
         return _core.plan_to_json(
-            self.graph._handle,
+            handle_of(self.graph),
             self._handle,
             self.budget,
             self.order,
@@ -165,7 +165,7 @@ class Plan:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes ``to_json()`` to a file, as a whole or not at all."""
-        _core.write_file(os.fspath(path), self.to_json())
+        _core.write_file(_checks.path(path), self.to_json())
 
     def __len__(self) -> int:
         """How many steps there are."""
@@ -183,7 +183,7 @@ class Plan:
         runs = sum(times for _, times, _ in again)
         total = sum(cost for _, _, cost in again)
         lines.append(f"recomputes {_counted(len(again), 'op')} in {_counted(runs, 'run')}:")
-        names = [self.graph._handle.op_name(op) for op, _, _ in again[:_SHOWN]]
+        names = [handle_of(self.graph).op_name(op) for op, _, _ in again[:_SHOWN]]
         width = min(60, max(map(len, names)))
         for name, (_, times, cost) in zip(names, again, strict=False):
             lines.append(f"  {name:<{width}.60}  {times:,} x  {cost / total if total else 0:6.1%} of the extra cost")
@@ -200,7 +200,7 @@ class Plan:
 
 def load_plan(path: str | os.PathLike[str], graph: Graph) -> Plan:
     """A plan of this graph from a file, replayed: an :class:`checkmate.Error` where it cannot run, or is not what it says."""
-    record = _core.read_plan(_checks.text(os.fspath(path), "a path"), graph._handle)
+    record = _core.read_plan(_checks.path(path), handle_of(graph))
     plan = Plan._checked(
         graph,
         record.plan,

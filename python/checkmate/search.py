@@ -9,7 +9,7 @@ from typing import TypedDict, Unpack
 
 from . import _checks, _core
 from .errors import Error, InfeasibleError, NoPlanError
-from .graph import Graph, load
+from .graph import Graph, handle_of, load
 from .plan import Plan
 from .progress import ProgressLine, ProgressOption, reporting
 
@@ -61,11 +61,11 @@ def solve(
     Raises :class:`InfeasibleError` where it is proven that no plan fits, :class:`NoPlanError` where none was found,
     :class:`Error` for options that make no sense.
     """
-    _check_graph(graph)
+    handle = handle_of(graph)
     count = graph.parse_budget(budget)
     options = _options(method, order, time_limit, threads, seed, gap, moves, _steps(start))
     with reporting(progress, ProgressLine(graph)) as report:
-        result = _core.solve(graph._handle, count, options, report)
+        result = _core.solve(handle, count, options, report)
     plan = _plan(graph, count, order, seed, result)
     if plan is not None:
         return plan
@@ -99,9 +99,9 @@ def sweep(
     ``budgets``: ``"90%..20%:10%"``, ``"60%, 6GiB"`` without the space, or a list. Points come by method, then by rising budget.
     The options are those of :func:`solve`, for each point. Ctrl-C ends the sweep: the points so far are returned.
     """
-    _check_graph(graph)
+    handle = handle_of(graph)
     if isinstance(budgets, str):
-        counts = graph._handle.parse_budgets(_checks.text(budgets, "budgets"))
+        counts = handle.parse_budgets(_checks.text(budgets, "budgets"))
     else:
         counts = [graph.parse_budget(budget) for budget in budgets]
     names = [_checks.text(name, "each of methods") for name in _checks.sequence(methods, "methods")]
@@ -114,7 +114,7 @@ def sweep(
         line.task = f"{done} of {len(counts) * len(names)} done, "
 
     with reporting(options.get("progress"), line) as report:
-        rows = _core.sweep(graph._handle, counts, names, _shared("auto", options, start), report, count_point)
+        rows = _core.sweep(handle, counts, names, _shared("auto", options, start), report, count_point)
     order, seed = options.get("order", "fixed"), options.get("seed", 1)
     return [
         SweepPoint(
@@ -174,9 +174,7 @@ def max_batch(
 
     def graph_of(batch: int) -> _core.Graph:
         if batch not in graphs:
-            graph = build(batch)
-            _check_graph(graph)
-            graphs[batch] = graph._handle
+            graphs[batch] = handle_of(build(batch))
         return graphs[batch]
 
     line = ProgressLine(None, "looking for the largest batch, ")
@@ -246,11 +244,6 @@ def _steps(start: Plan | Iterable[int] | None) -> Sequence[int]:
     return start.steps if isinstance(start, Plan) else _checks.indices(start, "start")
 
 
-def _check_graph(graph: object) -> None:
-    if not isinstance(graph, Graph):
-        raise TypeError(f"expected a checkmate.Graph, got {graph!r:.60}")
-
-
 def _plan(graph: Graph, budget: int, order: str, seed: int, result: _core.SolveResult) -> Plan | None:
     handle = result.plan
     if handle is None:
@@ -280,7 +273,7 @@ def _no_plan(graph: Graph, budget: int, result: _core.SolveResult) -> Infeasible
         least = result.min_feasible if result.min_feasible is not None else budget + 1
         needs = f"; every plan needs at least {_bytes(least)}"
         message = f"no plan fits {_core.bytes_text(budget)}{because}{needs}{enough}"
-        op = graph._handle.op_name(graph.structural_minimum[1])
+        op = handle_of(graph).op_name(graph.structural_minimum[1])
         return InfeasibleError(message, budget, least, op)
     return NoPlanError(f"no plan found within {_core.bytes_text(budget)}{because}{enough}", budget, result.least_peak)
 

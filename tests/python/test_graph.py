@@ -225,3 +225,18 @@ def test_refuses_files_with_their_place(tmp_path: Path) -> None:
         Graph.from_json("[]")
     with pytest.raises(Error):
         checkmate.load("zoo:linear?n=3").save(tmp_path / "no" / "such" / "folder.json")
+
+
+@pytest.mark.parametrize("path", [7, None, b"graph.json"])
+def test_refuses_what_is_no_path(two_layers: Graph, path: Any) -> None:
+    for use in (two_layers.save, checkmate.Plan.keep_all(two_layers).save, checkmate.load):
+        with pytest.raises(TypeError, match="a path is a string"):
+            use(path)
+    with pytest.raises(TypeError, match="a path is a string"):
+        checkmate.load_plan(path, two_layers)
+
+
+def test_refuses_a_path_that_would_be_cut_off(two_layers: Graph, tmp_path: Path) -> None:
+    with pytest.raises(Error, match="NUL"):
+        two_layers.save(f"{tmp_path}/graph.json\0.txt")
+    assert list(tmp_path.iterdir()) == []

@@ -4,6 +4,7 @@ import copy
 import json
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,6 +82,13 @@ def test_refuses_what_breaks_the_budget_the_order_or_the_types(two_layers: Graph
         Plan.from_steps(two_layers, 5)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="each of steps is a whole number"):
         Plan.from_steps(two_layers, [0.0])  # type: ignore[list-item]
+
+
+def test_refuses_what_is_no_graph(tmp_path: Path) -> None:
+    wrong: Any = "graph"
+    for use in (Plan.keep_all, lambda graph: Plan.from_steps(graph, [0]), lambda graph: checkmate.load_plan(tmp_path, graph)):
+        with pytest.raises(TypeError, match=r"expected a checkmate\.Graph, got 'graph'"):
+            use(wrong)
 
 
 def test_first_runs_move_in_free_order_only() -> None:
