@@ -30,7 +30,7 @@ Running& running() {
 
 }  // namespace
 
-Foreground::Foreground() {
+Foreground::Foreground(const nb::object& on_tick) : on_tick_(on_tick) {
   Running& all = running();
   const std::lock_guard lock(all.mutex);
   all.searches.emplace(::getpid(), &stop_);
@@ -92,6 +92,7 @@ void Foreground::attend() {
       }
       changed_.notify_all();
     }
+    if (!finished) tick();
     handle_signals();
   }
 }
@@ -117,6 +118,10 @@ bool Foreground::perform(const Job& job) {
     keep(Kind::kOther, std::current_exception());
   }
   return false;
+}
+
+void Foreground::tick() {
+  if (!on_tick_.is_none()) perform([&] { on_tick_(); });
 }
 
 void Foreground::handle_signals() {

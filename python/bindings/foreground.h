@@ -27,7 +27,9 @@ class Foreground {
  public:
   using Job = std::function<void()>;
 
-  Foreground();
+  /// `on_tick`, where it is not None, is called a few times a second while nothing else happens. It outlives
+  /// this.
+  explicit Foreground(const nb::object& on_tick);
   ~Foreground();
   Foreground(const Foreground&) = delete;
   Foreground& operator=(const Foreground&) = delete;
@@ -77,6 +79,7 @@ class Foreground {
   void attend();
   std::vector<Request> wait(bool& finished);
   bool perform(const Job& job);
+  void tick();
   void handle_signals();
   enum class Kind { kInterrupt, kOther };
   void keep(Kind kind, std::exception_ptr exception);
@@ -88,6 +91,7 @@ class Foreground {
   bool finished_ = false;
 
   // Of the calling thread alone.
+  const nb::object& on_tick_;
   std::exception_ptr thrown_, interrupt_;
   int interrupts_ = 0;
 };

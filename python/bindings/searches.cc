@@ -21,8 +21,9 @@ using PointRow = std::tuple<std::int64_t, std::string, SolveResult>;
 
 std::vector<PointRow> sweep_in_background(const Graph& graph, const std::vector<std::int64_t>& budgets,
                                           const std::vector<std::string>& methods, SolveOptions options,
-                                          const nb::object& on_progress, const nb::object& on_point) {
-  Foreground foreground;
+                                          const nb::object& on_progress, const nb::object& on_tick,
+                                          const nb::object& on_point) {
+  Foreground foreground(on_tick);
   SweepOptions sweep_options{.budgets = {}, .methods = methods, .solve = std::move(options)};
   for (const std::int64_t budget : budgets) sweep_options.budgets.emplace_back(budget);
   sweep_options.solve.on_progress = reporter(foreground, on_progress);
@@ -54,8 +55,8 @@ using MaxBatchRow = std::tuple<std::int64_t, std::int64_t, bool, std::string, do
 
 MaxBatchRow max_batch_in_background(const nb::object& network, std::int64_t memory, double extra_forward,
                                     SolveOptions options, std::int64_t largest, const nb::object& on_progress,
-                                    const nb::object& on_probe) {
-  Foreground foreground;
+                                    const nb::object& on_tick, const nb::object& on_probe) {
+  Foreground foreground(on_tick);
   options.on_progress = reporter(foreground, on_progress);
   const auto build = [&](std::int64_t batch) -> Result<Graph> {
     Result<Graph> graph = Error{ErrorCode::kInvalidArgument, "the network was not built"};
@@ -90,9 +91,9 @@ MaxBatchRow max_batch_in_background(const nb::object& network, std::int64_t memo
 void bind_searches(nb::module_& module) {
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(Foreground::stop_all));
   module.def("sweep", sweep_in_background, "graph"_a, "budgets"_a, "methods"_a, "options"_a,
-             "on_progress"_a.none(), "on_point"_a.none());
+             "on_progress"_a.none(), "on_tick"_a.none(), "on_point"_a.none());
   module.def("max_batch", max_batch_in_background, "network"_a, "memory"_a, "extra_forward"_a, "options"_a,
-             "largest"_a, "on_progress"_a.none(), "on_probe"_a.none());
+             "largest"_a, "on_progress"_a.none(), "on_tick"_a.none(), "on_probe"_a.none());
 }
 
 }  // namespace checkmate::python

@@ -34,8 +34,8 @@ void make_options(SolveOptions* place, std::string method, std::string_view orde
 }
 
 SolveResult solve_in_background(const Graph& graph, std::int64_t budget, SolveOptions options,
-                                const nb::object& on_progress) {
-  Foreground foreground;
+                                const nb::object& on_progress, const nb::object& on_tick) {
+  Foreground foreground(on_tick);
   options.budget = Bytes{budget};
   options.on_progress = reporter(foreground, on_progress);
   return foreground.run(
@@ -85,7 +85,8 @@ void bind_solve(nb::module_& module) {
       .def_ro("first_plan_seconds", &SolveResult::first_plan_seconds)
       .def_ro("moves", &SolveResult::moves);
 
-  module.def("solve", solve_in_background, "graph"_a, "budget"_a, "options"_a, "on_progress"_a.none());
+  module.def("solve", solve_in_background, "graph"_a, "budget"_a, "options"_a, "on_progress"_a.none(),
+             "on_tick"_a.none());
   module.def("methods", method_rows);
 }
 

@@ -28,19 +28,20 @@ class InfeasibleError(Error):
     """Proven: no plan fits the budget.
 
     ``budget`` is what was asked for; no budget below ``min_feasible`` bytes has a plan; ``op`` is the name of the op that needs
-    the most by itself.
+    the most by itself. ``least_peak``, where it is known, is a budget that has one.
     """
 
     budget: int
     min_feasible: int
     op: str
+    least_peak: int | None
 
-    def __init__(self, message: str, budget: int, min_feasible: int, op: str) -> None:
+    def __init__(self, message: str, budget: int, min_feasible: int, op: str, least_peak: int | None = None) -> None:
         super().__init__(message, "infeasible")
-        self.budget, self.min_feasible, self.op = budget, min_feasible, op
+        self.budget, self.min_feasible, self.op, self.least_peak = budget, min_feasible, op, least_peak
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (*self.args, self.budget, self.min_feasible, self.op)
+        return type(self), (*self.args, self.budget, self.min_feasible, self.op, self.least_peak)
 
 
 class NoPlanError(Error):

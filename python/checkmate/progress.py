@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from .graph import Graph
 
@@ -34,59 +34,84 @@ class Progress:
 
 
 ProgressOption: TypeAlias = Callable[[Progress], object] | Literal[False] | None
-Reporter: TypeAlias = Callable[[float, int | None, int | None, str], None]
+
+
+class Listener(NamedTuple):
+    """What the core calls: with what is new, and a few times a second with nothing."""
+
+    report: Callable[[float, int | None, int | None, str], None] | None = None
+    tick: Callable[[], None] | None = None
 
 
 @contextmanager
-def reporting(progress: ProgressOption, line: ProgressLine | None = None) -> Iterator[Reporter | None]:
-    """What the core calls: the caller's own function, a live line where somebody watches, or nothing."""
-    if progress is not None and progress is not False and not callable(progress):
-        raise TypeError(f"progress is None, False or a function, got {progress!r:.60}")
+def listening(progress: ProgressOption, line: ProgressLine) -> Iterator[Listener]:
+    """The caller's own function; or the line, where somebody watches; or nobody."""
     if callable(progress):
-        yield lambda *state: _ignore(progress(Progress(*state)))
-    elif progress is None and line is not None and _watched():
+        yield Listener(report=lambda *state: _ignore(progress(Progress(*state))))
+    elif progress is not None and progress is not False:
+        raise TypeError(f"progress is None, False or a function, got {progress!r:.60}")
+    elif progress is None and _watched():
         try:
-            yield lambda *state: line.show(Progress(*state))
+            yield Listener(line.report, line.tick)
         finally:
             line.clear()
     else:
-        yield None
+        yield Listener()
 
 
 class ProgressLine:
-    """One line on stderr, written over again and again, at most ten times a second."""
+    """One line on stderr, written over again and again."""
 
     INTERVAL = 0.1
+    """Seconds between two writes: the line is for people, and a notebook sends each over the network."""
 
     def __init__(self, graph: Graph | None, task: str = "") -> None:
-        self.task = task
         self._unit_cost = graph.keep_all_cost if graph is not None else 0
+        self._begun = self._written = time.monotonic()
         self._width = 0
-        self._shown = float("-inf")
+        self.begin(task)
 
-    def show(self, progress: Progress) -> None:
-        if time.monotonic() - self._shown < self.INTERVAL:
+    def begin(self, task: str) -> None:
+        """Another search, which knows nothing yet."""
+        self._task = task
+        self._cost: int | None = None
+        self._bound: int | None = None
+
+    def report(self, _seconds: float, cost: int | None, bound: int | None, _method: str) -> None:
+        """Keeps what is new; what is not told again still holds."""
+        self._cost = self._cost if cost is None else cost
+        self._bound = self._bound if bound is None else bound
+        self.tick()
+
+    def tick(self) -> None:
+        """Writes the line, if it is time to."""
+        now = time.monotonic()
+        if now - self._written < self.INTERVAL:
             return
-        self._shown = time.monotonic()
-        parts = [f"{self.task}{progress.seconds:.1f} s"]
-        if progress.cost is not None and self._unit_cost:
-            parts.append(f"best {progress.cost / self._unit_cost:.4f}x")
-        if progress.bound is not None and self._unit_cost:
-            parts.append(f"bound {progress.bound / self._unit_cost:.4f}x")
-        if progress.gap is not None:
-            parts.append(f"gap {progress.gap:.1%}")
+        self._written = now
+        known = Progress(now - self._begun, self._cost, self._bound, "")
+        parts = [f"{self._task}{known.seconds:.1f} s"]
+        if known.cost is not None and self._unit_cost:
+            parts.append(f"best {known.cost / self._unit_cost:.4f}x")
+        if known.bound is not None and self._unit_cost:
+            parts.append(f"bound {known.bound / self._unit_cost:.4f}x")
+        if known.gap is not None:
+            parts.append(f"gap {known.gap:.1%}")
         self._write("  ".join(parts))
 
     def clear(self) -> None:
+        """Leaves the terminal as it was."""
         if self._width:
             self._write("")
-            sys.stderr.write("\r")
-            sys.stderr.flush()
+            self._write("")
 
     def _write(self, text: str) -> None:
-        # Spaces, not an escape sequence: notebooks do not know those.
-        sys.stderr.write(f"\r{text:<{self._width}}")
-        sys.stderr.flush()
+        try:
+            # Spaces, not an escape sequence: notebooks do not know those.
+            sys.stderr.write(f"\r{text:<{self._width}}")
+            sys.stderr.flush()
+        except (OSError, ValueError):
+            pass  # nobody is there any more: no reason to end a search
         self._width = len(text)
 
 

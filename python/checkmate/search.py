@@ -11,7 +11,7 @@ from . import _checks, _core
 from .errors import Error, InfeasibleError, NoPlanError
 from .graph import Graph, handle_of, load
 from .plan import Plan
-from .progress import ProgressLine, ProgressOption, reporting
+from .progress import ProgressLine, ProgressOption, listening
 
 __all__ = ["MaxBatch", "SolveOptions", "SweepPoint", "max_batch", "solve", "sweep"]
 
@@ -64,8 +64,8 @@ def solve(
     handle = handle_of(graph)
     count = graph.parse_budget(budget)
     options = _options(method, order, time_limit, threads, seed, gap, moves, _steps(start))
-    with reporting(progress, ProgressLine(graph)) as report:
-        result = _core.solve(handle, count, options, report)
+    with listening(progress, ProgressLine(graph)) as listener:
+        result = _core.solve(handle, count, options, *listener)
     plan = _plan(graph, count, order, seed, result)
     if plan is not None:
         return plan
@@ -96,7 +96,7 @@ def sweep(
     """Every method at every budget, from the smallest up: each point begins with the plan of the one before, so that more memory
     never costs more.
 
-    ``budgets``: ``"90%..20%:10%"``, ``"60%, 6GiB"`` without the space, or a list. Points come by method, then by rising budget.
+    ``budgets``: ``"90%..20%:10%"``, ``"60%,6GiB"``, or a list. Points come by method, then by rising budget.
     The options are those of :func:`solve`, for each point. Ctrl-C ends the sweep: the points so far are returned.
     """
     handle = handle_of(graph)
@@ -111,10 +111,10 @@ def sweep(
     def count_point(_budget: int, _method: str) -> None:
         nonlocal done
         done += 1
-        line.task = f"{done} of {len(counts) * len(names)} done, "
+        line.begin(f"{done} of {len(counts) * len(names)} done, ")
 
-    with reporting(options.get("progress"), line) as report:
-        rows = _core.sweep(handle, counts, names, _shared("auto", options, start), report, count_point)
+    with listening(options.get("progress"), line) as listener:
+        rows = _core.sweep(handle, counts, names, _shared("auto", options, start), *listener, count_point)
     order, seed = options.get("order", "fixed"), options.get("seed", 1)
     return [
         SweepPoint(
@@ -166,7 +166,7 @@ def max_batch(
     build = _zoo_network(network) if isinstance(network, str) else network
     if not callable(build):
         raise TypeError(f"network is a name of the zoo or a function, got {network!r:.60}")
-    count = _core.parse_bytes(memory) if isinstance(memory, str) else _checks.natural(memory, "memory")
+    count = _memory(memory)
     share = _checks.number(extra_forward, "extra_forward")
     if share < 0:
         raise Error(f"extra_forward is 0 or more, got {share:g}")
@@ -180,16 +180,16 @@ def max_batch(
     line = ProgressLine(None, "looking for the largest batch, ")
 
     def tell_probe(batch: int, fits: bool) -> None:
-        line.task = f"batch {batch} {'fits' if fits else 'found no plan'}, "
+        line.begin(f"batch {batch} {'fits' if fits else 'found no plan'}, ")
 
-    with reporting(options.get("progress"), line) as report:
+    with listening(options.get("progress"), line) as listener:
         row = _core.max_batch(
             graph_of,
             count,
             share,
             _shared(method, options, None),
             _checks.natural(largest, "largest"),
-            report,
+            *listener,
             tell_probe,
         )
     batch, upper_limit, proven, certificate, overhead, seconds = row
@@ -274,12 +274,21 @@ def _no_plan(graph: Graph, budget: int, result: _core.SolveResult) -> Infeasible
         needs = f"; every plan needs at least {_bytes(least)}"
         message = f"no plan fits {_core.bytes_text(budget)}{because}{needs}{enough}"
         op = handle_of(graph).op_name(graph.structural_minimum[1])
-        return InfeasibleError(message, budget, least, op)
+        return InfeasibleError(message, budget, least, op, result.least_peak)
     return NoPlanError(f"no plan found within {_core.bytes_text(budget)}{because}{enough}", budget, result.least_peak)
 
 
 def _bytes(count: int) -> str:
     return f"{count} bytes ({_core.bytes_text(count)})"
+
+
+def _memory(memory: str | int) -> int:
+    if not isinstance(memory, str):
+        return _checks.natural(memory, "memory")
+    try:
+        return _core.parse_bytes(_checks.text(memory, "memory"))
+    except Error as error:
+        raise Error(f"memory: {error}") from None
 
 
 def _zoo_network(spec: str) -> Callable[[int], Graph]:

@@ -147,7 +147,7 @@ def test_a_batch_too_large_for_a_graph_does_not_fit() -> None:
         (5, "1GiB", {}, TypeError, "network is a name of the zoo or a function"),
         (lambda _: "graph", "1GiB", {}, TypeError, r"expected a checkmate\.Graph, got 'graph'"),
         ("zoo:vgg19?batch=3", "1GiB", {}, Error, "leave out batch="),
-        ("vgg19", "60%", {}, Error, "60%"),
+        ("vgg19", "60%", {}, Error, "memory: .*60%"),
         ("vgg19", 1.5, {}, TypeError, "memory is a whole number"),
         ("vgg19", -1, {}, Error, "memory is 0 or more"),
         ("vgg19", "1GiB", {"extra_forward": -1}, Error, "extra_forward is 0 or more"),

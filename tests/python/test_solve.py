@@ -98,6 +98,8 @@ def test_proves_that_nothing_fits(two_layers: Graph) -> None:
     assert 18 * MIB <= error.min_feasible <= 18 * MIB + 4
     with pytest.raises(InfeasibleError):
         checkmate.solve(two_layers, error.min_feasible - 1)
+    assert error.least_peak is not None
+    assert checkmate.solve(two_layers, error.least_peak).peak == error.least_peak
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.min_feasible, again.op, again.budget) == (
         str(error), error.min_feasible, error.op, error.budget
