@@ -51,9 +51,9 @@ def test_ctrl_c_without_a_plan_is_an_interrupt(run_python: RunPython) -> None:
     # A graph that has no plan for a long time: see the README's limits.
     script = """
 graph = checkmate.load("zoo:random_layered?n=5000")
-signal.setitimer(signal.ITIMER_REAL, 0.2)
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 try:
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
     checkmate.solve(graph, "80%", time_limit=3600, gap=0)
     print("a plan")
 except KeyboardInterrupt:
@@ -98,6 +98,7 @@ handled = []
 signal.signal(signal.SIGINT, lambda number, frame: handled.append(number))
 thread = interrupter()
 plan = checkmate.solve(unet, "60%", method="anneal", gap=0, time_limit=1, progress=begin)
+thread.join()
 print(handled == [signal.SIGINT], plan.seconds >= 1)
 """
     assert output_of(run_python, script) == "True True\n"
@@ -138,7 +139,7 @@ def work():
 
 threading.Thread(target=work).start()
 try:
-    interrupter()
+    interrupter().join()
     done.wait()
 except KeyboardInterrupt:
     print("interrupted")

@@ -8,10 +8,10 @@ import sys
 
 from conftest import RunPython
 
-# Annealing alone never has enough, so that it takes its half second.
+# Annealing alone never has enough, so that it takes its two seconds.
 SOLVE = """
 import checkmate
-checkmate.solve(checkmate.load("zoo:unet?batch=32"), "60%", method="anneal", gap=0, time_limit=0.5{})
+checkmate.solve(checkmate.load("zoo:unet?batch=32"), "60%", method="anneal", gap=0, time_limit=2{})
 """
 
 
