@@ -8,10 +8,13 @@ import sys
 
 from conftest import RunPython
 
-# Annealing alone never has enough, so that it takes its two seconds.
-SOLVE = """
+
+def solving(seconds: float, options: str = "") -> str:
+    """A script. Annealing alone never has enough, so that it takes its time."""
+    return f"""
 import checkmate
-checkmate.solve(checkmate.load("zoo:unet?batch=32"), "60%", method="anneal", gap=0, time_limit=2{})
+graph = checkmate.load("zoo:unet?batch=32")
+checkmate.solve(graph, "60%", method="anneal", gap=0, time_limit={seconds}{options})
 """
 
 
@@ -32,7 +35,7 @@ def on_a_terminal(script: str) -> str:
 
 
 def test_a_terminal_gets_one_line_that_goes_away() -> None:
-    written = on_a_terminal(SOLVE.format(""))
+    written = on_a_terminal(solving(2))
     assert re.search(r"\r0\.\d s  best 1\.\d{4}x  bound 1\.\d{4}x  gap \d\.\d%", written)
     assert len({line.split(" s")[0] for line in written.split("\r")}) > 2  # the time goes on
     assert "\n" not in written
@@ -41,16 +44,16 @@ def test_a_terminal_gets_one_line_that_goes_away() -> None:
 
 
 def test_a_terminal_can_be_left_alone() -> None:
-    assert on_a_terminal(SOLVE.format(", progress=False")) == ""
+    assert on_a_terminal(solving(0.5, ", progress=False")) == ""
 
 
 def test_a_file_gets_nothing(run_python: RunPython) -> None:
-    finished = run_python("-c", SOLVE.format(""))
+    finished = run_python("-c", solving(0.5))
     assert (finished.returncode, finished.stdout, finished.stderr) == (0, "", "")
 
 
 def test_a_closed_stderr_does_no_harm(run_python: RunPython) -> None:
-    assert run_python("-c", "import sys; sys.stderr = None" + SOLVE.format("")).returncode == 0
+    assert run_python("-c", "import sys; sys.stderr = None" + solving(0.5)).returncode == 0
 
 
 def test_a_terminal_that_goes_away_does_no_harm(run_python: RunPython) -> None:
@@ -63,7 +66,7 @@ class Gone:
     def flush(self): pass
 sys.stderr = Gone()
 """
-    assert run_python("-c", pretend + SOLVE.format("")).returncode == 0
+    assert run_python("-c", pretend + solving(0.5)).returncode == 0
 
 
 def test_a_notebook_counts_as_a_terminal(run_python: RunPython) -> None:
@@ -72,6 +75,6 @@ import sys, types
 class ZMQInteractiveShell: pass
 sys.modules["IPython"] = types.SimpleNamespace(get_ipython=ZMQInteractiveShell)
 """
-    finished = run_python("-c", pretend + SOLVE.format(""))
+    finished = run_python("-c", pretend + solving(2))
     assert finished.returncode == 0
     assert "best 1.0" in finished.stderr
