@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the project does, on a network of the paper.
+# What the project does: all methods on a network of the paper, then a real training run in half the memory.
 set -eu
 cd "$(dirname "$0")/.."
 echo "U-Net, batch 32, 416 x 608 pixels, at 60% of the memory that it needs to keep everything (half a minute):"
@@ -13,3 +13,8 @@ A method that does not fit shows the least peak that it can reach; gap is how fa
 Cutting the network into segments (linear-greedy) makes it fit; asking the paper's optimisation problem (lp-round, milp) makes it cheap;
 our own solver (auto) finds the best plan there is, proves it, and takes a fraction of a second.
 TEXT
+
+echo
+echo "And for real: GPT-2 trained with PyTorch, as usual and in half of that memory (a minute or two):"
+echo
+PYTHONPATH=build/python .venv/bin/python examples/python/train.py

@@ -25,7 +25,8 @@ check() {
   fi
 }
 
-style() { "$python" -m ruff check python tests/python && "$python" -m ruff format --check python tests/python; }
+checked="python tests/python benchmarks examples"
+style() { "$python" -m ruff check $checked && "$python" -m ruff format --check $checked; }
 types() { (cd build/python && "$python" -m mypy --config-file ../../pyproject.toml -p checkmate) && MYPYPATH=build/python:tests/python "$python" -m mypy tests/python; }
 
 # In the release build's folder, so that nothing is compiled a second time. Its own hints about Python would change what the tests

@@ -12,11 +12,12 @@ import torch
 from checkmate.progress import ProgressOption
 from checkmate.torch.capture import LossFn
 from checkmate.torch.errors import CaptureError
+from checkmate.torch.memory import peak_bytes
 from checkmate.torch.options import Options
 from checkmate.torch.step import Step, Timings
 from checkmate.torch.verify import Verification, verify
 
-__all__ = ["CaptureError", "Step", "Timings", "Verification", "compile", "verify"]
+__all__ = ["CaptureError", "Step", "Timings", "Verification", "compile", "peak_bytes", "verify"]
 
 
 def compile(  # noqa: A001  (as torch.compile)

@@ -286,9 +286,8 @@ def _left_alone(model: torch.nn.Module, device: torch.device) -> Iterator[None]:
             yield
     finally:
         for module, saved in attributes:
-            if module.__dict__ != saved and module.__dict__.keys() | saved.keys():
-                module.__dict__.clear()
-                module.__dict__.update(saved)
+            module.__dict__.clear()
+            module.__dict__.update(saved)
 
 
 def _node_count() -> int:

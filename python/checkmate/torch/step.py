@@ -11,8 +11,8 @@ import torch
 from torch.utils import _pytree as pytree
 
 import checkmate
-from checkmate import Graph, Plan
-from checkmate._core import parse_bytes
+from checkmate import Graph, InfeasibleError, Plan
+from checkmate._core import bytes_text, parse_bytes
 from checkmate.torch.accumulate import accumulate_into
 from checkmate.torch.capture import Capture, LossFn, capture_step
 from checkmate.torch.cost_cache import CostCache, UnitCost
@@ -163,15 +163,18 @@ class Step:
     def _solve(self, graph: Graph) -> Plan:
         if self.options.budget is None:
             return Plan.keep_all(graph)
-        return checkmate.solve(
-            graph,
-            self.options.budget,
-            order=self.options.order,
-            time_limit=self.options.time_limit,
-            threads=self.options.threads,
-            seed=self.options.seed,
-            progress=self.options.progress,
-        )
+        try:
+            return checkmate.solve(
+                graph,
+                self.options.budget,
+                order=self.options.order,
+                time_limit=self.options.time_limit,
+                threads=self.options.threads,
+                seed=self.options.seed,
+                progress=self.options.progress,
+            )
+        except InfeasibleError as error:
+            raise InfeasibleError(f"{error}; of it, {_standing(graph)}", error.budget, error.min_feasible, error.op) from None
 
 
 def _compiled(program: Program, plan: Plan) -> Run:
@@ -183,6 +186,15 @@ def _compiled(program: Program, plan: Plan) -> Run:
         list(capture.buffer_updates.values()),
     ]
     return compile_steps(program, plan.steps, plan.frees, results)
+
+
+def _standing(graph: Graph) -> str:
+    """What no plan can drop."""
+    results = sum(tensor.bytes for tensor in graph.tensors if tensor.output)
+    return (
+        f"{bytes_text(graph.fixed_bytes)} are parameters, buffers, the batch and the reserve, and {bytes_text(results)} "
+        "gradients and other results"
+    )
 
 
 def _resident(program: Program, owner: Owner, batch: Sequence[Any], accumulated: Sequence[str]) -> list[torch.Tensor]:

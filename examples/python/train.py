@@ -1,0 +1,74 @@
+"""Trains GPT-2 (12 layers, random weights) a few steps as usual, then in half the memory, with the same losses.
+
+python examples/python/train.py
+"""
+
+import copy
+import time
+
+import torch
+import transformers
+
+import checkmate
+from checkmate.torch import peak_bytes
+
+STEPS = 4
+MIB = 2**20
+
+
+def make_model():
+    transformers.logging.set_verbosity_error()
+    config = transformers.GPT2Config(n_embd=384, n_head=6, vocab_size=8192, n_positions=256, bos_token_id=0, eos_token_id=0)
+    return transformers.GPT2LMHeadModel(config).train()
+
+
+def loss_fn(model, ids):
+    return model(ids, labels=ids, use_cache=False).loss
+
+
+def train(model, step, batches):
+    """The losses, the time of the last steps, and the most that one step held."""
+    torch.manual_seed(1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    losses, seconds = [], []
+    for ids in batches:
+        optimizer.zero_grad()
+        begin = time.perf_counter()
+        losses.append(float(step(ids).detach()))
+        seconds.append(time.perf_counter() - begin)
+        optimizer.step()
+    optimizer.zero_grad()
+    held = sum(t.nbytes for t in [*model.parameters(), *model.buffers(), batches[0]])
+    return losses, min(seconds), held + peak_bytes(lambda: step(batches[0]), torch.device("cpu"))
+
+
+def main():
+    torch.manual_seed(0)
+    model = make_model()
+    twin = copy.deepcopy(model)
+    batches = [torch.randint(8192, (4, 256)) for _ in range(STEPS)]
+
+    def eager(ids):
+        loss = loss_fn(model, ids)
+        loss.backward()
+        return loss
+
+    eager_losses, eager_seconds, eager_peak = train(model, eager, batches)
+    step = checkmate.compile(twin, loss_fn, example=(batches[0],), budget=eager_peak // 2)
+    losses, seconds, peak = train(twin, step, batches)
+
+    print(f"GPT-2, 12 layers, {sum(p.numel() for p in model.parameters()) / 1e6:.0f} million parameters, {STEPS} steps:\n")
+    print("             peak measured   time a step   losses")
+    for name, took, held, seen in (
+        ("eager", eager_seconds, eager_peak, eager_losses),
+        ("checkmate", seconds, peak, losses),
+    ):
+        print(f"  {name:10} {held / MIB:9.1f} MiB {took:11.2f} s   {' '.join(f'{loss:.6f}' for loss in seen)}")
+    print(f"\nbudget {step.plan.budget / MIB:.1f} MiB: {'held' if peak <= step.plan.budget else 'NOT HELD'}; losses")
+    print(f"{'agree to the last bit' if losses == eager_losses else 'differ'}; {step.plan.overhead:.3f}x the work, proven")
+    print(f"within {step.plan.gap:.2%} of the least possible; planned in {step.timings.solve:.1f} s.")
+    return 0 if peak <= step.plan.budget and losses == eager_losses else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
