@@ -34,7 +34,7 @@ def large_case() -> Case:
     torch.manual_seed(0)
     case = unet()
     x, y = case.batch
-    return case._replace(batch=(x.repeat(5, 1, 1, 1), y.repeat(5, 1, 1)))
+    return case._replace(batch=(x.repeat(10, 1, 1, 1), y.repeat(10, 1, 1)))
 
 
 def child(how: str, allowed: int) -> None:

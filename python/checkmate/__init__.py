@@ -5,7 +5,7 @@
 >>> plan = checkmate.solve(graph, "90%", time_limit=10)
 >>> print(plan)
 
-`compile` and `verify`, which run a PyTorch model that way, are in `checkmate.torch` (docs/pytorch.md); nothing else needs PyTorch.
+`compile` and `verify`, which run a PyTorch model that way, are in `checkmate.torch`; nothing else needs PyTorch.
 """
 
 from __future__ import annotations

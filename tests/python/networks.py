@@ -11,6 +11,8 @@ import transformers
 from torch import nn
 from torch.nn import functional
 
+transformers.logging.set_verbosity_error()
+
 
 class Case(NamedTuple):
     model: nn.Module
@@ -131,44 +133,34 @@ def tied(batch: int = 4) -> Case:
     )
 
 
-def transformer(name: str) -> Case:
-    """Models of HuggingFace's library by configuration, with random weights."""
-    transformers.logging.set_verbosity_error()
-    if name == "gpt2":
-        config = transformers.GPT2Config(
-            n_layer=3, n_embd=64, n_head=2, vocab_size=300, n_positions=64, bos_token_id=0, eos_token_id=0
-        )
-        ids = torch.randint(300, (4, 64))
-        return Case(
-            transformers.GPT2LMHeadModel(config).train(),
-            lambda model, x: model(x, labels=x, use_cache=False).loss,
-            (ids,),
-        )
-    if name == "bert":
-        config = transformers.BertConfig(
-            num_hidden_layers=3, hidden_size=64, num_attention_heads=2, intermediate_size=128, vocab_size=300
-        )
-        ids, mask = torch.randint(300, (4, 32)), torch.ones(4, 32, dtype=torch.long)
-        return Case(
-            transformers.BertForSequenceClassification(config).train(),
-            lambda model, x, mask, y: model(x, attention_mask=mask, labels=y).loss,
-            (ids, mask, torch.randint(2, (4,))),
-        )
-    if name == "vit":
-        config = transformers.ViTConfig(
-            num_hidden_layers=3, hidden_size=64, num_attention_heads=2, intermediate_size=128, image_size=64
-        )
-        return Case(
-            transformers.ViTForImageClassification(config).train(),
-            lambda model, x, y: model(x, labels=y).loss,
-            (torch.randn(4, 3, 64, 64), torch.randint(2, (4,))),
-        )
-    assert name == "resnet"
-    config = transformers.ResNetConfig(
-        embedding_size=16, hidden_sizes=[32, 64], depths=[2, 2], layer_type="bottleneck", num_labels=10
+def gpt2() -> Case:
+    config = transformers.GPT2Config(
+        n_layer=3, n_embd=64, n_head=2, vocab_size=300, n_positions=64, bos_token_id=0, eos_token_id=0
     )
-    return Case(
-        transformers.ResNetForImageClassification(config).train(),
-        lambda model, x, y: model(x, labels=y).loss,
-        (torch.randn(4, 3, 64, 64), torch.randint(10, (4,))),
+    model = transformers.GPT2LMHeadModel(config).train()
+    return Case(model, lambda model, x: model(x, labels=x, use_cache=False).loss, (torch.randint(300, (4, 64)),))
+
+
+def bert() -> Case:
+    config = transformers.BertConfig(
+        num_hidden_layers=3, hidden_size=64, num_attention_heads=2, intermediate_size=128, vocab_size=300
     )
+    model = transformers.BertForSequenceClassification(config).train()
+    ids, mask, labels = torch.randint(300, (4, 32)), torch.ones(4, 32, dtype=torch.long), torch.randint(2, (4,))
+    return Case(model, lambda model, x, mask, y: model(x, attention_mask=mask, labels=y).loss, (ids, mask, labels))
+
+
+def vit() -> Case:
+    config = transformers.ViTConfig(
+        num_hidden_layers=3, hidden_size=64, num_attention_heads=2, intermediate_size=128, image_size=64
+    )
+    model = transformers.ViTForImageClassification(config).train()
+    images, labels = torch.randn(4, 3, 64, 64), torch.randint(2, (4,))
+    return Case(model, lambda model, x, y: model(x, labels=y).loss, (images, labels))
+
+
+def resnet() -> Case:
+    config = transformers.ResNetConfig(embedding_size=16, hidden_sizes=[32, 64], depths=[2, 2], layer_type="bottleneck")
+    model = transformers.ResNetForImageClassification(config).train()
+    images, labels = torch.randn(4, 3, 64, 64), torch.randint(2, (4,))
+    return Case(model, lambda model, x, y: model(x, labels=y).loss, (images, labels))

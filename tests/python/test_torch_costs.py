@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from pathlib import Path
 
@@ -60,6 +61,22 @@ def test_measuring_leaves_values_and_random_numbers_alone(tmp_path: Path) -> Non
     for saved, parameter in zip(gradients, case.model.parameters(), strict=True):
         assert parameter.grad is not None
         assert torch.equal(saved, parameter.grad)
+
+
+def tensors_alive() -> int:
+    return sum(type(thing) is torch.Tensor for thing in gc.get_objects())
+
+
+def test_measuring_lets_go_of_each_op_before_the_next(tmp_path: Path) -> None:
+    program, values = program_and_values()
+    gc.collect()
+    gc.disable()  # or it would hide what is held for too long
+    try:
+        before = tensors_alive()
+        measured_costs(program, values, CostCache(CPU, tmp_path))
+        assert tensors_alive() == before
+    finally:
+        gc.enable()
 
 
 def test_the_cache_is_read_back_and_a_damaged_one_is_empty(tmp_path: Path) -> None:

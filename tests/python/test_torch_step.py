@@ -20,10 +20,10 @@ CASES: dict[str, Callable[[], Case]] = {
     "u-net": networks.unet,
     "perceptron": networks.perceptron,
     "tied weights": networks.tied,
-    "resnet": lambda: networks.transformer("resnet"),
-    "gpt2": lambda: networks.transformer("gpt2"),
-    "bert": lambda: networks.transformer("bert"),
-    "vit": lambda: networks.transformer("vit"),
+    "resnet": networks.resnet,
+    "gpt2": networks.gpt2,
+    "bert": networks.bert,
+    "vit": networks.vit,
 }
 
 

@@ -74,7 +74,7 @@ def _signature_of(argument: Any, internal: dict[fx.Node, str]) -> str:
 
 
 def _measure(program: Program, unit: Unit, values: dict[fx.Node, torch.Tensor]) -> UnitCost:
-    run = _alone(program, unit, values)
+    run = _Alone(program, unit, values)
     device = program.capture.device
     run()
     seconds = _seconds_on_cuda(run, device) if device.type == "cuda" else _seconds(run)
@@ -117,41 +117,43 @@ def _seconds_on_cuda(run: Callable[[], Any], device: torch.device) -> float:
     return statistics.median(times)
 
 
-def _alone(program: Program, unit: Unit, values: dict[fx.Node, torch.Tensor]) -> Callable[[], None]:
-    """A function that runs the unit on tensors like those that it will get. Resident ones are themselves: the ids in a batch
-    are places in a table of the model. What writes into them gets copies."""
-    if unit.writes_resident:
-        values = {node: values[node].clone() for node in unit.node.all_input_nodes if node in values}
-    known: dict[fx.Node, Any] = dict(values)
+class _Alone:
+    """Runs a unit by itself on tensors like those that it will get. Resident ones are themselves: the ids in a batch are places
+    in a table of the model. What writes into them gets copies.
 
-    def value_of(node: fx.Node) -> Any:
-        if node not in known:
-            resident = program.storages[program.storage_of[node]].unit is None
-            known[node] = call(node.target, node.args, node.kwargs, value_of) if resident else _made_up(value(node))
-        return known[node]
+    No closures that know themselves: those would keep the tensors until the next collection of garbage.
+    """
 
-    def outside(node: fx.Node) -> bool:
-        return program.storage_of[node] not in unit.makes
-
-    for each in unit.calls:
-        for node in each.node.all_input_nodes:
-            if outside(node):
-                value_of(node)
-
-    def run() -> None:
-        inside: dict[fx.Node, Any] = {}
-
-        def look_up(node: fx.Node) -> Any:
-            if node in known:
-                return known[node]
-            if node not in inside:  # a view, or one of several results, of what the unit made itself
-                inside[node] = call(node.target, node.args, node.kwargs, look_up)
-            return inside[node]
-
+    def __init__(self, program: Program, unit: Unit, values: dict[fx.Node, torch.Tensor]) -> None:
+        if unit.writes_resident:
+            values = {node: values[node].clone() for node in unit.node.all_input_nodes if node in values}
+        self._program = program
+        self._unit = unit
+        self._inputs: dict[fx.Node, Any] = {}
         for each in unit.calls:
-            inside[each.node] = call(each.target, each.arguments, each.node.kwargs, look_up)
+            for node in each.node.all_input_nodes:
+                if program.storage_of[node] not in unit.makes:
+                    self._input(node, values)
 
-    return run
+    def __call__(self) -> None:
+        known = dict(self._inputs)
+        for each in self._unit.calls:
+            known[each.node] = call(each.target, each.arguments, each.node.kwargs, partial(self._look_up, known))
+
+    def _input(self, node: fx.Node, values: dict[fx.Node, torch.Tensor]) -> Any:
+        if node not in self._inputs:
+            if node in values:
+                self._inputs[node] = values[node]
+            elif self._program.storages[self._program.storage_of[node]].unit is None:  # a view of a resident one
+                self._inputs[node] = call(node.target, node.args, node.kwargs, partial(self._input, values=values))
+            else:
+                self._inputs[node] = _made_up(value(node))
+        return self._inputs[node]
+
+    def _look_up(self, known: dict[fx.Node, Any], node: fx.Node) -> Any:
+        if node not in known:  # a view, or one of several results, of what the unit made itself
+            known[node] = call(node.target, node.args, node.kwargs, partial(self._look_up, known))
+        return known[node]
 
 
 def _made_up(fake: Any) -> Any:

@@ -172,8 +172,8 @@ class _Lowering:
 
     def _add_resident(self, node: fx.Node) -> None:
         tensor = self.capture.constants[str(node.target)] if node.op == "get_attr" else value(node)
-        (storage,) = self._remember(node, [tensor], unit=None) or [None]
-        if storage is not None:  # a batch may be a slice of a whole data set, which is none of the step's
+        for storage in self._remember(node, [tensor], unit=None):
+            # A batch may be a slice of a whole data set, which is none of the step's.
             self.storages[storage].bytes = _allocated(_extent(tensor), self.capture.device)
 
     def _add_getitem(self, node: fx.Node) -> None:
