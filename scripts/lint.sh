@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # lint.sh [quick]: clang-format over everything; clang-tidy over what has changed since it last passed (the stamps are in
-# build/lint), left out where it has to be quick: it takes longer than all else that CI does.
+# build/lint/clean), left out where it has to be quick: it takes longer than all else that CI does.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/our_files.sh
@@ -10,17 +10,17 @@ if [ "${1:-}" = quick ]; then
   echo "format: clean"
   exit
 fi
-[ -e build/release/compile_commands.json ] || cmake --preset release >/dev/null
-mkdir -p build/lint
+cmake --preset lint >/dev/null
+mkdir -p build/lint/clean
 # A file is clean as long as it, our headers and the checks are what they were.
 common=$( (cat .clang-tidy; our_files | grep '\.h$' | sort | xargs cat) | sha256sum)
 check() {
-  stamp=build/lint/$( (echo "$2"; echo "$1"; cat "$1") | sha256sum | cut -c1-32)
+  stamp=build/lint/clean/$( (echo "$2"; echo "$1"; cat "$1") | sha256sum | cut -c1-32)
   [ -e "$stamp" ] && return
-  clang-tidy --quiet -p build/release "$1" 2>/dev/null && touch "$stamp"
+  clang-tidy --quiet -p build/lint "$1" 2>/dev/null && touch "$stamp"
 }
 export -f check
-# The consumer and the fuzz targets are not in the release build's compile commands.
+# The consumer and the fuzz targets are not in these compile commands.
 our_files | grep '\.cc$' | grep -v -e '^fuzz/' -e '^tests/consumer/' |
   xargs -P "$(nproc)" -I{} bash -c 'check "$1" "$2"' _ {} "$common"
 echo "lint: clean"

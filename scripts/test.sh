@@ -9,11 +9,12 @@ skipped=0
 # The number behind a name in the first line of ctest's report: <testsuite ... tests="12" failures="0" skipped="1" ...
 count() { sed -n "s/.*[[:space:]]$1=\"\([0-9]*\)\".*/\1/p" "$2" | head -n 1; }
 
-# run_preset PRESET [TARGET]: all tests, or those of one program.
+# run_preset PRESET TARGET CTEST_ARGUMENT...: builds the target, runs the tests that the arguments choose.
 run_preset() {
-  local preset=$1 report=build/$1/report.xml
+  local preset=$1 target=$2 report=build/$1/report.xml
+  shift 2
   rm -f "$report"
-  scripts/build.sh "$@" && ctest --preset "$preset" --quiet --output-junit "$PWD/$report" ${2:+-R '^Portfolio[.]'}
+  scripts/build.sh "$preset" "$target" && ctest --preset "$preset" --quiet --output-junit "$PWD/$report" "$@"
   if [ ! -s "$report" ]; then
     failed=$((failed + 1))
     return
@@ -28,21 +29,22 @@ run_preset() {
   skipped=$((skipped + left_out))
 }
 
-# With what the release preset has built.
+# The Python package, of the release build.
 run_python() {
   local counts
   rm -f build/python.counts
-  scripts/test_python.sh
+  scripts/build.sh release checkmate_package && scripts/test_python.sh
   read -ra counts <build/python.counts || counts=(0 1 0)
   passed=$((passed + counts[0]))
   failed=$((failed + counts[1]))
   skipped=$((skipped + counts[2]))
 }
 
-run_preset release
+# Every test once, under the sanitizers; of the release build what tests/CMakeLists.txt says.
+run_preset release release_checks -L release
 run_python
-run_preset asan
-run_preset tsan portfolio_test
+run_preset asan all
+run_preset tsan portfolio_test -R '^Portfolio[.]'
 if scripts/lint.sh quick; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 
 echo "$passed passed, $failed failed, $skipped skipped"

@@ -28,7 +28,7 @@ std::string printable(std::string_view name, std::size_t limit) {
   return cut ? text + "..." : text;
 }
 
-std::string in_quotes(std::string_view name) { return "'" + printable(name) + "'"; }
+std::string in_quotes(std::string_view name) { return fmt::format("'{}'", printable(name)); }
 
 std::string counted(std::size_t count, std::string_view thing) {
   return fmt::format("{} {}{}", grouped(static_cast<std::int64_t>(count)), thing, count == 1 ? "" : "s");
@@ -37,7 +37,7 @@ std::string counted(std::size_t count, std::string_view thing) {
 std::string grouped(std::int64_t number) {
   std::string digits = std::to_string(number);
   const std::size_t first = number < 0 ? 1 : 0;
-  for (std::size_t place = digits.size(); place > first + 3;) digits.insert(place -= 3, ",");
+  for (std::size_t place = digits.size(); place > first + 3;) digits.insert(place -= 3, 1, ',');
   return digits;
 }
 

@@ -216,19 +216,14 @@ std::vector<Violation> validate(const Graph& graph, const Plan& plan, Bytes budg
 }
 
 std::string describe(const Graph& graph, const Violation& violation) {
-  std::string op;
-  std::string tensor;
-  if (violation.op) {
-    const bool known = violation.op->index() < graph.op_count();
-    op = fmt::format("op {}{}", violation.op->value, known ? " " + in_quotes(graph.name(*violation.op)) : "");
-  }
-  if (violation.tensor) {
-    const bool known = violation.tensor->index() < graph.tensor_count();
-    tensor = fmt::format("tensor {}{}", violation.tensor->value,
-                         known ? " " + in_quotes(graph.name(*violation.tensor)) : "");
-  }
+  const auto named = [&](std::string_view kind, auto id, std::size_t count) {
+    return id.index() < count ? fmt::format("{} {} {}", kind, id.value, in_quotes(graph.name(id)))
+                              : fmt::format("{} {}", kind, id.value);
+  };
+  const std::string op = violation.op ? named("op", *violation.op, graph.op_count()) : "";
+  const std::string tensor = violation.tensor ? named("tensor", *violation.tensor, graph.tensor_count()) : "";
   std::string step = violation.step ? fmt::format("step {}", *violation.step) : "";
-  if (violation.step && violation.op) step += " (" + op + ")";
+  if (violation.step && violation.op) step += fmt::format(" ({})", op);
   return fmt::format(fmt::runtime(sentence(violation.kind)), fmt::arg("step", step), fmt::arg("op", op),
                      fmt::arg("tensor", tensor), fmt::arg("memory", violation.memory.count()));
 }

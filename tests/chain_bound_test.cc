@@ -12,6 +12,7 @@ namespace {
 using testing::below;
 using testing::Features;
 using testing::random_graph;
+using testing::share_of;
 
 std::optional<Cost> bound(const Graph& graph, Bytes budget, std::size_t most_states = 100'000) {
   const SolveOptions options{.budget = budget};
@@ -64,7 +65,7 @@ Graph random_chain(std::uint64_t seed, std::size_t layers, std::uint64_t sizes) 
 TEST(ChainBound, IsNeverAboveTheOptimum) {
   std::size_t tight = 0;
   std::size_t dearer = 0;
-  for (std::uint64_t seed = 0; seed < 1500; ++seed) {
+  for (std::uint64_t seed = 0; seed < share_of(1500); ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     const Graph graph = random_chain(seed, 2 + below(random, 5), seed % 3 == 0 ? 1 : 2 + below(random, 5));
@@ -85,7 +86,7 @@ TEST(ChainBound, IsNeverAboveTheOptimum) {
       tight += *optimum > graph.keep_all_cost() && bound(graph, budget) == optimum ? 1 : 0;
     }
   }
-  EXPECT_GT(dearer, 500U);
+  EXPECT_GT(dearer, share_of(500));
   EXPECT_GT(tight, dearer / 2);
 }
 
@@ -116,7 +117,7 @@ TEST(ChainBound, LeavesOtherGraphsAlone) {
   EXPECT_FALSE(bound(testing::skip_chain(5), Bytes{5}));
   EXPECT_FALSE(bound(testing::full_featured(), Bytes{2000}));
   EXPECT_FALSE(bound(testing::chain(100), Bytes{50}));
-  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+  for (std::uint64_t seed = 0; seed < share_of(2000); ++seed) {
     const Graph graph = random_graph(seed, 2 + seed % 6, Features::all());
     const Bytes budget = graph.fixed_bytes() + structural_minimum(graph).bytes + Bytes{1};
     const std::optional<Cost> proven = bound(graph, budget);

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "checkmate/bound.h"
 #include "checkmate/simulate.h"
 #include "checkmate/zoo.h"
 #include "support/graphs.h"
@@ -14,6 +13,7 @@ using testing::below;
 using testing::Features;
 using testing::random_budget;
 using testing::random_graph;
+using testing::share_of;
 
 KnapsackBound bound_of(const Graph& graph, Bytes budget) {
   const SolveOptions options{.budget = budget};
@@ -105,7 +105,7 @@ TEST(Knapsack, ProvesThatTheOutputsDoNotFit) {
 
 TEST(Knapsack, NeverExceedsTheOptimum) {
   std::size_t infeasible = 0, above_keep_all = 0, tight = 0;
-  for (std::uint64_t seed = 0; seed < 6000; ++seed) {
+  for (std::uint64_t seed = 0; seed < share_of(6000); ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     const Graph graph =
@@ -125,9 +125,9 @@ TEST(Knapsack, NeverExceedsTheOptimum) {
     above_keep_all += bound.bound > graph.keep_all_cost() ? 1 : 0;
     tight += bound.bound == best.cost && best.cost > graph.keep_all_cost() ? 1 : 0;
   }
-  EXPECT_GT(infeasible, 100U);
-  EXPECT_GT(above_keep_all, 500U);
-  EXPECT_GT(tight, 250U);
+  EXPECT_GT(infeasible, share_of(100));
+  EXPECT_GT(above_keep_all, share_of(500));
+  EXPECT_GT(tight, share_of(250));
 }
 
 TEST(Knapsack, MovesNoFirstRunSoItHasNothingToSayOfFreeOrder) {

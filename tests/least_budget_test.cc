@@ -14,6 +14,7 @@ namespace {
 using testing::Features;
 using ::testing::HasSubstr;
 using testing::random_graph;
+using testing::share_of;
 
 constexpr std::size_t kPlenty = 100'000;
 constexpr std::uint64_t kSeeds = 2000;
@@ -37,7 +38,7 @@ INSTANTIATE_TEST_SUITE_P(Solve, LeastBudgetOfAnyOrder, ::testing::Values(Order::
 TEST_P(LeastBudgetOfAnyOrder, IsWhatBruteForceFindsWhereAllOpsAreRecomputable) {
   Features features = Features::all();
   features.run_once = false;
-  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+  for (std::uint64_t seed = 0; seed < share_of(kSeeds); ++seed) {
     SCOPED_TRACE(seed);
     const Graph graph = random_graph(seed, 3 + seed % 6, seed % 3 == 0 ? Features{} : features);
     const LeastBudget least = find(graph, kPlenty, GetParam());
@@ -48,7 +49,7 @@ TEST_P(LeastBudgetOfAnyOrder, IsWhatBruteForceFindsWhereAllOpsAreRecomputable) {
 }
 
 TEST_P(LeastBudgetOfAnyOrder, IsNeverAboveWhatBruteForceFinds) {
-  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+  for (std::uint64_t seed = 0; seed < share_of(kSeeds); ++seed) {
     SCOPED_TRACE(seed);
     const Graph graph = random_graph(seed, 3 + seed % 6, Features::all());
     const Bytes truth = *least_by_force(graph, GetParam());

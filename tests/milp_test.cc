@@ -1,7 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "checkmate/bound.h"
 #include "checkmate/simulate.h"
 #include "checkmate/solve.h"
 #include "solve/paper/stage_model.h"
@@ -10,11 +9,11 @@
 namespace checkmate {
 namespace {
 
-using testing::below;
 using testing::Features;
 using ::testing::HasSubstr;
 using testing::random_case;
 using testing::random_graph;
+using testing::share_of;
 
 SolveResult run(const Graph& graph, const char* method, Bytes budget, bool free_stages = false) {
   Result<SolveResult> result = solve(graph, {.budget = budget,
@@ -27,7 +26,7 @@ SolveResult run(const Graph& graph, const char* method, Bytes budget, bool free_
 
 TEST(Milp, EqualsBruteForceOverItsClassOfPlans) {
   std::size_t dearer = 0;
-  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+  for (std::uint64_t seed = 0; seed < share_of(500); ++seed) {
     SCOPED_TRACE(seed);
     const auto [graph, budget] = random_case(seed, 2);
     const SolveResult milp = run(graph, "milp", budget);
@@ -114,7 +113,7 @@ TEST(Milp, RefusesFreeStagesInFixedOrder) {
 }
 
 TEST(StageModel, MapsAPlanToColumnsAndBack) {
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+  for (std::uint64_t seed = 0; seed < share_of(200); ++seed) {
     SCOPED_TRACE(seed);
     const auto [graph, budget] = random_case(seed, 2);
     const SolveResult stages = run(graph, "brute-stages", budget);

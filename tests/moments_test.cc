@@ -22,6 +22,7 @@ using testing::Case;
 using testing::Features;
 using testing::random_case;
 using testing::random_graph;
+using testing::share_of;
 
 Outcome exact(const Case& c, bool stages) {
   const SolveOptions options{.budget = c.budget};
@@ -77,7 +78,7 @@ void expect_bound(const MomentsModel& model, const LinearSolution& solution,
 }
 
 TEST(MomentsModel, NeverBoundsAboveTheOptimum) {
-  for (std::uint64_t seed = 0; seed < 2500; ++seed) {
+  for (std::uint64_t seed = 0; seed < share_of(2500); ++seed) {
     SCOPED_TRACE(seed);
     const Case c = random_case(seed, 3);
     const std::optional<Cost> optimum = exact(c, false).lower_bound;
@@ -91,7 +92,7 @@ TEST(MomentsModel, NeverBoundsAboveTheOptimum) {
 }
 
 TEST(MomentsModel, WithInnerMomentsNeverBoundsAboveTheOptimumOfThePapersClass) {
-  for (std::uint64_t seed = 5000; seed < 6000; ++seed) {
+  for (std::uint64_t seed = 5000; seed < 5000 + share_of(1000); ++seed) {
     SCOPED_TRACE(seed);
     const Case c = random_case(seed, 3);
     const std::optional<Cost> optimum = exact(c, true).stage_lower_bound;
@@ -106,7 +107,7 @@ TEST(MomentsModel, WithInnerMomentsNeverBoundsAboveTheOptimumOfThePapersClass) {
 }
 
 TEST(MomentsModel, WithAllMomentsIsExactForThePapersClass) {
-  for (std::uint64_t seed = 7000; seed < 7300; ++seed) {
+  for (std::uint64_t seed = 7000; seed < 7000 + share_of(300); ++seed) {
     SCOPED_TRACE(seed);
     const Case c =
         random_case(3 * seed, 3);  // without outputs: here they may also be rerun after the last stage
@@ -125,7 +126,7 @@ TEST(MomentsModel, WithAllMomentsIsExactForThePapersClass) {
 
 TEST(MomentsModel, HoldsEveryPlanWithinTheBudget) {
   std::size_t fitting = 0;
-  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+  for (std::uint64_t seed = 0; seed < share_of(3000); ++seed) {
     SCOPED_TRACE(seed);
     const Case c = random_case(seed, 3);
     std::mt19937_64 random(seed);
@@ -145,7 +146,7 @@ TEST(MomentsModel, HoldsEveryPlanWithinTheBudget) {
     EXPECT_LE(model.cost_of(objective), static_cast<double>(simulation.cost.count()) + 1e-3);
     ++fitting;
   }
-  EXPECT_EQ(fitting, 3000U);
+  EXPECT_EQ(fitting, share_of(3000));
 }
 
 /// All that improve_bounds() finds out, on its own.
@@ -161,7 +162,7 @@ Outcome improved(const Case& c, std::uint64_t moves = 0, std::vector<OpId> start
 TEST(Moments, BoundsNeverPassTheOptimumAndPlansFit) {
   std::size_t closed = 0;
   std::size_t feasible = 0;
-  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+  for (std::uint64_t seed = 0; seed < share_of(400); ++seed) {
     SCOPED_TRACE(seed);
     const Case c = random_case(seed, 3);
     const Outcome every = exact(c, false);

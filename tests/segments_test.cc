@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "checkmate/bound.h"
 #include "checkmate/simulate.h"
 #include "checkmate/validate.h"
 #include "checkmate/zoo.h"
@@ -16,6 +15,7 @@ using testing::below;
 using testing::Features;
 using testing::random_budget;
 using testing::random_graph;
+using testing::share_of;
 
 Bytes share_of_peak(const Graph& graph, std::int64_t percent) {
   return graph.fixed_bytes() + Bytes{keep_all_peak(graph).count() * percent / 100};
@@ -63,7 +63,7 @@ TEST(Segments, DropsTheCheapestBytesOverThePeak) {
 
 TEST(Segments, PlansAreValidAndNoCheaperThanTheOptimum) {
   std::size_t plans = 0, optimal = 0;
-  for (std::uint64_t seed = 0; seed < 6000; ++seed) {
+  for (std::uint64_t seed = 0; seed < share_of(6000); ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     const Graph graph =
@@ -77,7 +77,7 @@ TEST(Segments, PlansAreValidAndNoCheaperThanTheOptimum) {
     plans += best.cost > graph.keep_all_cost() ? 1 : 0;
     optimal += best.cost > graph.keep_all_cost() && *cost == best.cost ? 1 : 0;
   }
-  EXPECT_GT(plans, 100U);
+  EXPECT_GT(plans, share_of(100));
   EXPECT_GT(optimal, plans / 2);
 }
 

@@ -17,6 +17,7 @@ using testing::Features;
 using ::testing::HasSubstr;
 using testing::random_budget;
 using testing::random_graph;
+using testing::share_of;
 
 SolveResult run(const Graph& graph, std::string_view method, Bytes budget, Order order = Order::kFixed) {
   Result<SolveResult> result =
@@ -64,7 +65,7 @@ void expect_sound(const MethodInfo& method, const Graph& graph, Bytes budget, Or
 }
 
 TEST_P(Conformance, ReturnsAValidPlanWithinBudgetThatBruteForceDoesNotBeat) {
-  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+  for (std::uint64_t seed = 0; seed < share_of(400); ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     Features features = seed % 2 == 0 ? Features::all() : Features{};
@@ -75,7 +76,7 @@ TEST_P(Conformance, ReturnsAValidPlanWithinBudgetThatBruteForceDoesNotBeat) {
 }
 
 TEST_P(Conformance, ClaimsNothingInFreeOrderThatOnlyTheFixedOneKeeps) {
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+  for (std::uint64_t seed = 0; seed < share_of(200); ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     Features features = seed % 2 == 0 ? Features::all() : Features{};

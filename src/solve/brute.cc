@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t kMostOps = 24;
 constexpr std::size_t kMostTensors = 32;
 constexpr std::size_t kMostStates = 4'000'000;
+constexpr std::size_t kMostStatesForPeak = 500'000;  // by then that none fits is known already
 
 struct State {
   std::uint32_t ran = 0;     // bit per op
@@ -79,7 +80,8 @@ class Oracle {
         end_ = key;
         return value;
       }
-      if (reached_.size() > kMostStates || search_.stopped()) {
+      if (reached_.size() > (goal == Goal::kLeastCost ? kMostStates : kMostStatesForPeak) ||
+          search_.stopped()) {
         complete_ = false;
         return std::nullopt;
       }

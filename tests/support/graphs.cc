@@ -117,6 +117,14 @@ Case random_case(std::uint64_t seed, std::size_t fewest) {
   return {std::move(graph), budget};
 }
 
+std::uint64_t share_of(std::uint64_t cases) {
+#ifdef CHECKMATE_SANITIZED
+  return cases / 8;
+#else
+  return cases;
+#endif
+}
+
 std::vector<OpId> random_steps(const Graph& graph, std::mt19937_64& random, double recomputations) {
   std::vector<OpId> steps;
   for (const OpId op : graph.ops()) {

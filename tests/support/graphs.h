@@ -41,6 +41,10 @@ struct Case {
 /// A random graph of `fewest` to `fewest` + 5 ops, two out of three with all features, and a random budget.
 Case random_case(std::uint64_t seed, std::size_t fewest);
 
+/// How many of so many random cases to try: all of them, but an eighth under the sanitizers, which make them
+/// take that much longer. CI runs both.
+std::uint64_t share_of(std::uint64_t cases);
+
 /// A runnable sequence: first runs in order, recomputations strewn in.
 std::vector<OpId> random_steps(const Graph& graph, std::mt19937_64& random, double recomputations = 0.5);
 
