@@ -266,6 +266,27 @@ def test_a_tensor_that_the_model_does_not_own_is_resident(cache: Path) -> None:
     assert torch.equal(step(x, y), loss_fn(model, x, y))
 
 
+def test_a_free_order_leaves_random_ops_in_theirs(cache: Path) -> None:
+    class Branches(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.branches = nn.ModuleList(nn.Sequential(nn.Linear(32, 32), nn.Dropout(0.5)) for _ in range(4))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.stack([branch(x) for branch in self.branches]).prod(0)
+
+    model, x = Branches(), torch.randn(512, 32)
+    budget = feasible_budget(Case(model, networks.squared, (x,)), 0.8, cache)
+    step = checkmate.compile(model, networks.squared, (x,), budget, order="free", time_limit=3, cache=cache)
+    once = [op for op in step.plan.steps if not step.graph.ops[op].recomputable]
+    assert len(once) == 4
+    assert once == sorted(once)
+    seen = checkmate.verify(step, (x,), repeats=1)
+    assert seen.holds
+    assert seen.from_eager is not None
+    assert seen.from_eager.gradients < 1e-6
+
+
 def test_dropout_draws_its_numbers_once_and_in_order(cache: Path) -> None:
     model = nn.Sequential(nn.Linear(64, 64), nn.Dropout(0.5), nn.Linear(64, 64), nn.Dropout(0.5))
     x = torch.randn(256, 64)

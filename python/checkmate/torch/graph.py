@@ -1,4 +1,4 @@
-"""A program with costs as a graph for the solver. Tensors are the program's storages, in the same order."""
+"""A program with costs as a graph for the solver."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ from checkmate.torch.program import Program, Unit
 
 
 def planning_graph(program: Program, costs: Sequence[UnitCost], name: str, cost_unit: str, reserved_bytes: int = 0) -> Graph:
-    """Ops are the program's units, in order."""
+    """Ops are the program's units, in order; tensors its storages, and after them what keeps random ops in order."""
     tensors = [
         Tensor(storage.name, storage.bytes, resident=storage.unit is None, output=storage.output) for storage in program.storages
     ]
     ops = []
+    # A tensor of no bytes hands on whose turn it is: what runs once keeps its order, also where the order is free.
+    turn: list[int] = []
     for unit, cost in zip(program.units, costs, strict=True):
-        makes = unit.makes
-        if not makes:  # an effect: the graph wants something that it leaves behind
-            makes = [len(tensors)]
-            tensors.append(Tensor(f"{unit.node.name} done", 0, output=True))
+        reads, makes = unit.reads, unit.makes
+        if unit.once:
+            reads, turn = reads + turn, [len(tensors)]
+            makes = makes + turn
+            tensors.append(Tensor(f"{unit.node.name} done", 0))
         ops.append(
             Op(
                 _name(unit),
                 cost.cost,
-                inputs=unit.reads,
+                inputs=reads,
                 outputs=makes,
                 kind=_kind(unit),
                 workspace=cost.workspace,

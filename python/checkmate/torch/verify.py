@@ -13,7 +13,7 @@ import torch
 from checkmate import Plan
 from checkmate._core import bytes_text
 from checkmate.torch.memory import peak_bytes
-from checkmate.torch.step import Step
+from checkmate.torch.step import Prepared, Step
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,8 @@ def verify(step: Step, batch: Sequence[Any], *, eager: bool = True, repeats: int
     """
     planned = step.prepare(batch)
     keep_all = planned.with_plan(Plan.keep_all(planned.graph))
-    fixed = sum(s.bytes for s in planned.program.storages if s.unit is None)
     with _restored(step) as restore:
-        runs = _Runs(step, batch, restore, repeats, fixed)
+        runs = _Runs(step, planned, restore, repeats)
         ours = runs.measure(lambda: step.execute(planned, batch))
         kept = runs.measure(lambda: step.execute(keep_all, batch))
         plain = runs.measure(lambda: _eager(step, batch)) if eager else None
@@ -91,7 +90,7 @@ def verify(step: Step, batch: Sequence[Any], *, eager: bool = True, repeats: int
         from_eager=_difference(ours, plain) if plain else None,
         budget=planned.plan.budget,
         predicted_peak=planned.plan.peak,
-        measured_peak=ours.peak + planned.graph.reserved_bytes,
+        measured_peak=ours.peak,
         keep_all_peak=kept.peak,
         eager_peak=plain.peak if plain else None,
         predicted_overhead=planned.plan.overhead,
@@ -120,10 +119,9 @@ class _Result:
 @dataclass
 class _Runs:
     step: Step
-    batch: Sequence[Any]
+    prepared: Prepared
     restore: Callable[[], None]
     repeats: int
-    fixed: int
 
     def measure(self, run: Callable[[], Any]) -> _Result:
         returned = run()
@@ -132,7 +130,7 @@ class _Runs:
         gradients = [None if p.grad is None else p.grad.cpu().clone() for p in self.step.model.parameters()]
         buffers = [b.cpu().clone() for b in self.step.model.buffers()]
         self.restore()
-        peak = peak_bytes(run, self.step._latest.capture.device)
+        peak = peak_bytes(run, self.prepared.capture.device)
         seconds = []
         for _ in range(self.repeats):
             self.restore()
@@ -140,7 +138,7 @@ class _Runs:
             run()
             seconds.append(time.perf_counter() - begin)
         self.restore()
-        return _Result(loss.cpu(), gradients, buffers, peak + self.fixed, min(seconds))
+        return _Result(loss.cpu(), gradients, buffers, peak + self.prepared.graph.fixed_bytes, min(seconds))
 
 
 @contextmanager
