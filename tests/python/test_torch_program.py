@@ -64,6 +64,7 @@ def test_what_somebody_reads_later_is_not_written_over() -> None:
 def test_an_in_place_form_does_the_same_to_its_first_argument() -> None:
     assert in_place_form(aten.add.Tensor) is aten.add_.Tensor
     assert in_place_form(aten.bernoulli.p) is aten.bernoulli_.float
+    assert in_place_form(aten.copy.default) is aten.copy_.default
     assert in_place_form(aten.mm.default) is None  # no pointwise op
     assert in_place_form(aten.threshold_backward.default) is None  # has none
     a, b = torch.randn(5), torch.randn(5)

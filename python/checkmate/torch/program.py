@@ -2,7 +2,7 @@
 
 A *storage* is a block of memory. Views, reshapes and transposes are not units: they belong to the storage of their
 base and are made again next to whoever reads them. A *unit* is an aten op that makes new storages, together with
-the pointwise ops that may write over its result in place:
+the ops, most of them pointwise, that may write over its result in place:
 
     convolution -> native_batch_norm -> relu        units: [convolution] [native_batch_norm, relu_]
 
@@ -26,6 +26,8 @@ from checkmate.torch.nodes import getitem, is_getitem, nodes_in, overload, stora
 
 aten = torch.ops.aten
 
+# Beside pointwise ops, those that write into a part of their first argument, or over all of it.
+_WRITING = {"copy", "fill", "index_add", "index_put", "masked_fill", "scatter", "scatter_add"}
 # In-place forms that are not found by appending `_` to the name.
 _IN_PLACE = {aten.bernoulli.p: aten.bernoulli_.float}
 _COMMUTATIVE = {aten.add.Tensor, aten.mul.Tensor}
@@ -268,8 +270,8 @@ class _InPlace:
         argument = node.args[position]
         if not isinstance(argument, fx.Node) or self._current(self.storage_of[argument]) != storage:
             return False
-        others = [a for i, a in enumerate(node.args) if i != position and isinstance(a, fx.Node)]
-        if any(self._current(self.storage_of[a]) == storage for a in others):
+        others = nodes_in([[a for i, a in enumerate(node.args) if i != position], node.kwargs])
+        if any(self._current(self.storage_of[other]) == storage for other in others):
             return False
         old, new = value(argument), value(node)
         return bool(
@@ -324,9 +326,12 @@ def in_place_form(target: Any) -> Any | None:
     """The overload that does the same and writes into its first argument; None where there is no such."""
     if target in _IN_PLACE:
         return _IN_PLACE[target]
-    if not isinstance(target, OpOverload) or torch.Tag.pointwise not in target.tags:
+    if not isinstance(target, OpOverload):
         return None
-    packet = getattr(getattr(torch.ops, target.namespace), target._schema.name.split("::")[1] + "_", None)
+    name = target._schema.name.split("::")[1]
+    if torch.Tag.pointwise not in target.tags and name not in _WRITING:
+        return None
+    packet = getattr(getattr(torch.ops, target.namespace), name + "_", None)
     if packet is None or target._overloadname not in packet.overloads():
         return None
     form = getattr(packet, target._overloadname)
