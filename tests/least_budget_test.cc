@@ -77,6 +77,17 @@ TEST_P(LeastBudgetOfAnyOrder, HasPlansThatKeepTheOrderAndFit) {
   EXPECT_GT(plans, 200U);
 }
 
+TEST_P(LeastBudgetOfAnyOrder, HasAPlanWhereverAllOpsMayRunAgain) {
+  Features features = Features::all();
+  features.run_once = false;
+  features.an_output_in = 2;
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    SCOPED_TRACE(seed);
+    const LeastBudget least = find(random_graph(seed, 3 + seed % 12, features), kPlenty, GetParam());
+    EXPECT_EQ(least.steps.has_value(), least.upper.has_value());
+  }
+}
+
 TEST(LeastBudget, StopsAsSoonAsEnoughIsDecided) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     SCOPED_TRACE(seed);

@@ -42,6 +42,7 @@ std::vector<Stage> random_moments(const Graph& graph, std::mt19937_64& random) {
 
 std::vector<InnerMoment> all_inner(const Graph& graph) {
   std::vector<InnerMoment> inner;
+  for (const OpId op : graph.ops()) inner.push_back({static_cast<Stage>(graph.op_count()), op});
   for (const OpId stage : graph.ops()) {
     for (const OpId op : graph.ops()) {
       if (op < stage) inner.push_back({stage.value, op});

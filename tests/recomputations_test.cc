@@ -14,14 +14,21 @@ using ::testing::ElementsAre;
 using testing::Features;
 using testing::random_graph;
 
-/// What the profile should say of the runs: by the simulator, which knows nothing of it.
+/// What the profile should say of the runs: by the simulator, which knows nothing of it. At its end the
+/// profile has a position more, where there are outputs: nothing runs, and they are all there.
 double overflow_by_simulation(const Graph& graph, const SearchGraph& flat, const std::vector<OpId>& steps) {
   const Simulation run = simulate(graph, *plan_from_steps(graph, steps)).value();
   double sum = 0;
-  for (const Bytes memory : run.memory) {
-    const double over = static_cast<double>((memory - graph.fixed_bytes()).count()) - flat.budget;
+  const auto add = [&](Bytes memory) {
+    const double over = static_cast<double>(memory.count()) - flat.budget;
     if (over > 0) sum += over + std::floor(flat.budget / 1000);
+  };
+  for (const Bytes memory : run.memory) add(memory - graph.fixed_bytes());
+  Bytes outputs;
+  for (const TensorId tensor : graph.tensors()) {
+    if (graph.output(tensor)) outputs += graph.bytes(tensor);
   }
+  add(outputs);
   return sum;
 }
 
@@ -64,9 +71,26 @@ TEST(Recomputations, MemoryAndCostAreTheSimulatorsAfterAnyChanges) {
       Cost cost;
       for (const OpId step : steps) cost = cost + graph.cost(step);
       ASSERT_EQ(state.cost(), static_cast<double>(cost.count()));
-      ASSERT_EQ(state.size(), steps.size());
+      ASSERT_EQ(state.size(), steps.size() + flat.ops - flat.real_ops);
     }
   }
+}
+
+TEST(Recomputations, AnOutputMayGoAndBeMadeAgainAfterTheLastFirstRun) {
+  GraphBuilder b("early_output");
+  const auto add = [&](const char* name, std::int64_t bytes, bool output, Bytes workspace) {
+    const TensorId made = b.add_tensor({.name = name, .bytes = Bytes{bytes}, .output = output});
+    b.add_op({.name = name, .cost = Cost{1}, .inputs = {}, .outputs = {made}, .workspace = workspace});
+  };
+  add("gradient", 4, true, Bytes{0});
+  add("large", 1, true, Bytes{5});
+  const Graph graph = std::move(b).build().value();
+  const SearchGraph flat(graph, Bytes{6});  // 5 + 1 for the large op alone
+  Recomputations state(flat);
+  EXPECT_EQ(state.overflow(), 4);  // with the gradient 10
+  state.insert({2, 0});            // 4, 5 + 1, 1 + 4
+  EXPECT_EQ(state.overflow(), 0);
+  EXPECT_THAT(state.steps(), ElementsAre(OpId{0}, OpId{1}, OpId{0}));
 }
 
 TEST(SearchGraph, RoundsHugeSizesSoThatWhatFitsStillFits) {

@@ -2,6 +2,7 @@
 
 #include "solve/anneal/anneal.h"
 #include "solve/chain/chain_bound.h"
+#include "solve/fill.h"
 #include "solve/free_order/free_order.h"
 #include "solve/incumbent.h"
 #include "solve/knapsack/knapsack.h"
@@ -55,6 +56,10 @@ class Portfolio {
     if (least.lower > search_.options.budget)
       incumbent_.prove_infeasible(least.lower, std::move(least.detail));
     if (least.upper) incumbent_.note_peak(*least.upper);
+    // Made for its peak, the plan makes nearly all from nothing, over and over.
+    constexpr std::size_t kMostSteps = 4000;
+    if (least.steps && least.steps->size() <= kMostSteps)
+      least.steps = fill(search_, std::move(*least.steps));
     if (least.steps) incumbent_.offer(std::move(*least.steps), "least-budget");
   }
 
@@ -66,6 +71,9 @@ class Portfolio {
         incumbent_.raise_bound(*bound, "chain-bound");
     }
     if (!incumbent_.done() && !incumbent_.has_plan()) look_for_least_budget();
+    // Where the others have come to no end, and there is so little that all of it can be tried.
+    constexpr std::size_t kMostStates = 1'000'000;
+    if (!incumbent_.done()) take(solve_brute(search_.part(0.2), kMostStates), "brute");
   }
 
   void take(Outcome outcome, std::string_view source) {

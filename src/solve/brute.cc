@@ -40,7 +40,8 @@ enum class Goal { kLeastCost, kLeastPeak };
 
 class Oracle {
  public:
-  Oracle(const Search& search, bool stages) : search_(search), graph_(search.graph), stages_(stages) {
+  Oracle(const Search& search, bool stages, std::size_t most_states)
+      : search_(search), graph_(search.graph), stages_(stages), most_states_(most_states) {
     std::vector<std::uint32_t> bit(graph_.tensor_count());
     for (const TensorId tensor : graph_.tensors()) {
       if (graph_.resident(tensor)) continue;
@@ -80,8 +81,9 @@ class Oracle {
         end_ = key;
         return value;
       }
-      if (reached_.size() > (goal == Goal::kLeastCost ? kMostStates : kMostStatesForPeak) ||
-          search_.stopped()) {
+      const std::size_t most =
+          goal == Goal::kLeastCost ? most_states_ : std::min(most_states_, kMostStatesForPeak);
+      if (reached_.size() > most || search_.stopped()) {
         complete_ = false;
         return std::nullopt;
       }
@@ -158,6 +160,7 @@ class Oracle {
   const Search& search_;
   const Graph& graph_;
   bool stages_;
+  std::size_t most_states_;
   std::vector<std::int64_t> bytes_;  // per bit of State::live
   std::vector<OpMask> masks_;
   std::uint32_t wanted_ = 0;
@@ -170,13 +173,13 @@ class Oracle {
   bool complete_ = true;
 };
 
-Outcome brute(const Search& search, bool stages) {
+Outcome brute(const Search& search, bool stages, std::size_t most_states) {
   if (!Oracle::takes(search.graph)) {
     return {.detail = fmt::format("brute force takes at most {} ops and {} tensors", kMostOps, kMostTensors)};
   }
   if (stages && search.options.order == Order::kFree)
     return {.detail = "the paper's class of plans keeps the order"};
-  Oracle oracle(search, stages);
+  Oracle oracle(search, stages, most_states);
   const std::optional<std::int64_t> cost = oracle.search(Goal::kLeastCost, search.options.budget.count());
   if (cost) {
     Outcome outcome{.steps = oracle.steps()};
@@ -198,7 +201,10 @@ Outcome brute(const Search& search, bool stages) {
 
 }  // namespace
 
-Outcome solve_brute(const Search& search) { return brute(search, false); }
-Outcome solve_brute_stages(const Search& search) { return brute(search, true); }
+Outcome solve_brute(const Search& search) { return solve_brute(search, kMostStates); }
+Outcome solve_brute(const Search& search, std::size_t most_states) {
+  return brute(search, false, most_states);
+}
+Outcome solve_brute_stages(const Search& search) { return brute(search, true, kMostStates); }
 
 }  // namespace checkmate

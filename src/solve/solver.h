@@ -114,6 +114,8 @@ Outcome solve_moments(const Search& search);
 Outcome solve_chain_dp(const Search& search);
 Outcome solve_anneal(const Search& search);
 Outcome solve_brute(const Search& search);
+/// At about 100 bytes and a microsecond a state.
+Outcome solve_brute(const Search& search, std::size_t most_states);
 Outcome solve_brute_stages(const Search& search);
 
 }  // namespace checkmate

@@ -71,6 +71,44 @@ Graph full_featured() {
   return std::move(b).build().value();
 }
 
+Graph weight_gradients() {
+  struct Row {
+    const char* name;
+    std::int64_t cost, bytes;
+    bool output;
+    std::vector<std::uint32_t> inputs;  // ops
+    std::int64_t workspace = 0;
+  };
+  const std::vector<Row> rows = {{"layer1", 6580, 8192, false, {}},
+                                 {"layer2", 6456, 8192, false, {0}},
+                                 {"layer3", 4299, 4096, false, {1}},
+                                 {"square", 8043, 4096, false, {2}},
+                                 {"loss", 9935, 4, true, {3}, 12},
+                                 {"ones", 11428, 4, false, {4}},
+                                 {"div", 14533, 4096, false, {5}, 12},
+                                 {"square_grad", 395300, 4096, false, {2, 6}, 12},
+                                 {"layer3_grad_input", 9383, 8192, false, {7}},
+                                 {"layer3_grad_weight", 192440, 8192, true, {7, 1}},
+                                 {"layer3_grad_bias", 3745, 128, true, {7}},
+                                 {"tanh2_grad", 178000, 8192, false, {8, 1}},
+                                 {"layer2_grad_input", 15620, 8192, false, {11}},
+                                 {"layer2_grad_weight", 31714, 16384, true, {11, 0}},
+                                 {"layer2_grad_bias", 19448, 256, true, {11}},
+                                 {"tanh1_grad", 178000, 8192, false, {12, 0}},
+                                 {"layer1_grad_weight", 8990, 8192, true, {15}},
+                                 {"layer1_grad_bias", 194480, 256, true, {15}}};
+  GraphBuilder b("weight_gradients");
+  std::vector<TensorId> made;
+  for (const Row& row : rows) {
+    made.push_back(b.add_tensor({.name = row.name, .bytes = Bytes{row.bytes}, .output = row.output}));
+    OpSpec op{.name = row.name, .cost = Cost{row.cost}, .inputs = {}, .outputs = {made.back()}};
+    for (const std::uint32_t input : row.inputs) op.inputs.push_back(made[input]);
+    op.workspace = Bytes{row.workspace};
+    b.add_op(op);
+  }
+  return std::move(b).build().value();
+}
+
 Graph random_graph(std::uint64_t seed, std::size_t ops, const Features& features) {
   std::mt19937_64 random(seed);
   const auto one_in = [&](bool enabled, std::uint64_t n) { return enabled && below(random, n) == 0; };
@@ -95,7 +133,7 @@ Graph random_graph(std::uint64_t seed, std::size_t ops, const Features& features
     for (std::uint64_t k = 0; k < outputs; ++k) {
       op.outputs.push_back(b.add_tensor({.name = "t" + std::to_string(i) + "." + std::to_string(k),
                                          .bytes = Bytes{static_cast<std::int64_t>(below(random, 6))},
-                                         .output = one_in(features.outputs, 6)}));
+                                         .output = one_in(features.outputs, features.an_output_in)}));
     }
     b.add_op(op);
     known.insert(known.end(), op.outputs.begin(), op.outputs.end());

@@ -18,6 +18,9 @@ Graph skip_chain(int layers);
 /// All features at once: a resident weight, an op with two outputs and workspace, a dropout that runs once,
 /// an output.
 Graph full_featured();
+/// As PyTorch's captures are: a loss and the gradients of all weights and biases are outputs, most of them
+/// made long before the end. Three layers, 18 ops.
+Graph weight_gradients();
 
 struct Features {
   bool several_outputs = false;
@@ -25,7 +28,8 @@ struct Features {
   bool resident = false;
   bool outputs = false;
   bool run_once = false;
-  bool phases = false;  ///< the second half of the ops is backward
+  bool phases = false;             ///< the second half of the ops is backward
+  std::uint64_t an_output_in = 6;  ///< tensors, where there are outputs
   static Features all() { return {true, true, true, true, true, true}; }
 };
 /// Small sizes and costs, zeros among them. The same seed gives the same graph.

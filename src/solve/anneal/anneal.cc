@@ -14,16 +14,16 @@ constexpr std::string_view kName = "anneal";
 constexpr std::uint32_t kLarge = 4000;
 
 /// The recomputations of a plan. What a stage runs twice, or in another order, is put in order; what runs
-/// after the last first run has no stage and is left out. Nothing for a plan whose first runs do not follow
-/// the graph's order.
-std::optional<std::vector<Run>> recomputations_of(const Graph& graph, std::span<const OpId> steps) {
+/// after the last first run is left out where there are no outputs to make. Nothing for a plan whose first
+/// runs do not follow the graph's order.
+std::optional<std::vector<Run>> recomputations_of(const SearchGraph& graph, std::span<const OpId> steps) {
   std::vector<Run> runs;
   Stage stage = 0;
   for (const OpId op : steps) {
     if (op.value > stage) return std::nullopt;
     if (op.value == stage) {
       ++stage;
-    } else if (stage < graph.op_count()) {
+    } else if (stage < graph.ops) {
       runs.emplace_back(stage, op.value);
     }
   }
@@ -108,7 +108,7 @@ class Restarts {
     Random& random = annealer_.random();
     take_over();
     if (const auto hint = round > 0 ? incumbent_.take_hint() : std::nullopt) {
-      if (const auto runs = recomputations_of(search_.graph, *hint)) {
+      if (const auto runs = recomputations_of(graph_, *hint)) {
         annealer_.load(*runs);
         annealer_.set_price(standard);
         return large() ? 0.01 : 0.1;
@@ -163,7 +163,7 @@ class Restarts {
     if (!incumbent_.has_plan() || incumbent_.version() == known_version_) return;
     known_version_ = incumbent_.version();
     if (!elite_.empty() && static_cast<double>(incumbent_.cost().count()) >= elite_[0].cost) return;
-    const auto runs = recomputations_of(search_.graph, incumbent_.steps());
+    const auto runs = recomputations_of(graph_, incumbent_.steps());
     if (!runs) return;
     annealer_.load(*runs);
     if (annealer_.has_best()) elite_.add(annealer_.best_cost(), annealer_.best());
@@ -185,7 +185,7 @@ class Restarts {
     auto run = runs.begin();
     for (std::uint32_t op = 0; op < graph_.ops; ++op) {
       for (; run != runs.end() && run->stage() == op; ++run) steps.push_back(OpId{run->op()});
-      steps.push_back(OpId{op});
+      if (op < graph_.real_ops) steps.push_back(OpId{op});
     }
     return steps;
   }

@@ -147,7 +147,7 @@ std::optional<Run> Annealer::way_to_drop(std::uint32_t tensor, Run over) const {
   const std::uint32_t op = graph_.producer[tensor];
   if (op == over.op() || !graph_.recomputable[op] || is_input(tensor, over.op())) return std::nullopt;
   const std::optional<Run> use = state_.use_after(tensor, over);
-  if (!use || *use == Run::end() || use->stage() <= op) return std::nullopt;
+  if (!use || use->stage() <= op) return std::nullopt;
   const Run again{use->stage(), op};
   if (again < over || state_.contains(again)) return std::nullopt;
   return again;

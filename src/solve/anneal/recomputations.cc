@@ -13,6 +13,7 @@ constexpr std::int64_t kExact = std::int64_t{1} << 51;
 
 SearchGraph::SearchGraph(const Graph& graph, Bytes whole_budget)
     : ops(static_cast<std::uint32_t>(graph.op_count())),
+      real_ops(ops),
       base_cost(static_cast<double>(graph.keep_all_cost().count())) {
   std::int64_t all_bytes = 0;  // of a graph, these sums do not overflow
   for (const TensorId tensor : graph.tensors()) {
@@ -27,11 +28,15 @@ SearchGraph::SearchGraph(const Graph& graph, Bytes whole_budget)
   const std::int64_t whole_units = (whole_budget - graph.fixed_bytes()).count() / unit;
   budget = static_cast<double>(whole_units);
 
+  std::vector<std::uint32_t> wanted;
   for (const TensorId tensor : graph.tensors()) {
     bytes.push_back(scaled(graph.bytes(tensor)));
     producer.push_back(graph.producer(tensor).value_or(OpId{0}).value);
-    output.push_back(graph.output(tensor));
     for (const OpId user : graph.users(tensor)) users.items.push_back(user.value);
+    if (graph.output(tensor)) {
+      users.items.push_back(real_ops);
+      wanted.push_back(tensor.value);
+    }
     users.ends.push_back(static_cast<std::uint32_t>(users.items.size()));
   }
   for (const OpId op : graph.ops()) {
@@ -49,6 +54,18 @@ SearchGraph::SearchGraph(const Graph& graph, Bytes whole_budget)
     }
     outputs.ends.push_back(static_cast<std::uint32_t>(outputs.items.size()));
   }
+  if (!wanted.empty()) add_reader(wanted);
+}
+
+void SearchGraph::add_reader(std::span<const std::uint32_t> tensors) {
+  ++ops;
+  cost.push_back(0);
+  workspace.push_back(0);
+  made.push_back(0);
+  recomputable.push_back(false);
+  inputs.items.insert(inputs.items.end(), tensors.begin(), tensors.end());
+  inputs.ends.push_back(static_cast<std::uint32_t>(inputs.items.size()));
+  outputs.ends.push_back(static_cast<std::uint32_t>(outputs.items.size()));
 }
 
 Recomputations::Recomputations(const SearchGraph& graph)
@@ -72,7 +89,7 @@ void Recomputations::clear() {
     blocks_[op / kStagesABlock].places_in_all.push_back(0);
     for (const std::uint32_t tensor : graph_.outputs[op]) {
       const auto users = graph_.users[tensor];
-      const std::uint32_t last = graph_.output[tensor] ? ops - 1 : users.empty() ? op : users.back();
+      const std::uint32_t last = users.empty() ? op : users.back();
       growth[op] += graph_.bytes[tensor];
       growth[last + 1] -= graph_.bytes[tensor];
     }
@@ -167,7 +184,9 @@ std::vector<OpId> Recomputations::steps() const {
   std::vector<OpId> steps;
   steps.reserve(size());
   for (const Block& block : blocks_) {
-    for (const std::uint32_t op : block.ops) steps.push_back(OpId{op});
+    for (const std::uint32_t op : block.ops) {
+      if (op < graph_.real_ops) steps.push_back(OpId{op});
+    }
   }
   return steps;
 }
@@ -213,13 +232,12 @@ std::optional<Run> Recomputations::use_after(std::uint32_t tensor, Run run) cons
       earliest = std::min(earliest, use);
     }
   }
-  if (earliest < next || (next == Run::end() && graph_.output[tensor])) return earliest;
+  if (earliest < next) return earliest;
   return std::nullopt;
 }
 
 bool Recomputations::used_after(std::uint32_t tensor, Run run) const {
   const Run next = run_after(graph_.producer[tensor], run);
-  if (next == Run::end() && graph_.output[tensor]) return true;
   for (const std::uint32_t user : graph_.users[tensor]) {
     if (user > next.stage()) break;
     const std::vector<Stage>& stages = runs_[user];
@@ -243,7 +261,7 @@ double Recomputations::cost_of_keeping(std::uint32_t tensor, Run from, Run to) {
 }
 
 double Recomputations::gain_of_dropping(std::uint32_t tensor, Run from, Run to) {
-  return -profile_.overflow_change(after(from), to == Run::end() ? end() : place(to), -graph_.bytes[tensor]);
+  return -profile_.overflow_change(after(from), place(to), -graph_.bytes[tensor]);
 }
 
 std::optional<Run> Recomputations::worst() {
@@ -271,11 +289,6 @@ Recomputations::Place Recomputations::after(Run run) const {
   Place next = place(run);
   ++next.slot;
   return next;
-}
-
-Recomputations::Place Recomputations::end() const {
-  return {static_cast<std::uint32_t>(blocks_.size() - 1),
-          static_cast<std::uint32_t>(blocks_.back().ops.size())};
 }
 
 Run Recomputations::run_at(Place place) const {

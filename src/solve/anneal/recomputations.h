@@ -18,7 +18,7 @@ class Run {
  public:
   constexpr Run(Stage stage, std::uint32_t op) : key_(std::uint64_t{stage} << 32 | op) {}
   static constexpr Run first_of(std::uint32_t op) { return {op, op}; }
-  /// After every run: where outputs are wanted.
+  /// After every run.
   static constexpr Run end() { return {UINT32_MAX, UINT32_MAX}; }
 
   constexpr Stage stage() const { return static_cast<Stage>(key_ >> 32); }
@@ -32,6 +32,9 @@ class Run {
 
 /// The graph as the search reads it: resident tensors left out, numbers as doubles, rows end to end. Bytes
 /// are scaled down where sums would pass 2^52, sizes rounded up and the budget down.
+///
+/// Where the graph has outputs, a last op that makes nothing and costs nothing reads them all: they are
+/// needed there like any input, so they may go and be made again before it.
 struct SearchGraph {
   SearchGraph(const Graph& graph, Bytes budget);
 
@@ -42,7 +45,8 @@ struct SearchGraph {
       return std::span(items).subspan(ends[row], ends[row + 1] - ends[row]);
     }
   };
-  std::uint32_t ops;
+  std::uint32_t ops;  // with the one that reads the outputs
+  std::uint32_t real_ops;
   double budget;     // without the fixed bytes
   double base_cost;  // of every op once
   std::vector<double> cost;
@@ -52,8 +56,10 @@ struct SearchGraph {
   Row inputs, outputs;        // of an op: tensors
   std::vector<double> bytes;  // of a tensor
   std::vector<std::uint32_t> producer;
-  std::vector<bool> output;
   Row users;  // of a tensor: ops, upwards
+
+ private:
+  void add_reader(std::span<const std::uint32_t> tensors);
 };
 
 /// A set of recomputations (stage t, op v < t). Every such set is a runnable plan: stage t runs its
@@ -76,7 +82,7 @@ class Recomputations {
   double overflow() { return profile_.overflow(); }
   /// In no particular order.
   std::span<const Run> all() const { return all_; }
-  /// All runs, the first ones included.
+  /// All runs, the first ones included, and that of the op that reads the outputs.
   std::size_t size() const { return graph_.ops + all_.size(); }
   /// The ops that the stage recomputes, upwards.
   std::span<const std::uint32_t> in_stage(Stage stage) const;
@@ -89,8 +95,7 @@ class Recomputations {
   Run run_after(std::uint32_t op, Run run) const;
   /// The latest use of the tensor before `run`, if it is after `since`; else `since`.
   Run use_before(std::uint32_t tensor, Run run, Run since) const;
-  /// The first use of the tensor after `run` and before its next run; Run::end() is a use of an output.
-  /// Nothing when there is none.
+  /// The first use of the tensor after `run` and before its next run; nothing when there is none.
   std::optional<Run> use_after(std::uint32_t tensor, Run run) const;
   bool used_after(std::uint32_t tensor, Run run) const;
   /// The latest moment before `run` at which the tensor is in use: made or read.
@@ -112,7 +117,6 @@ class Recomputations {
  private:
   Place place(Run run) const;
   Place after(Run run) const;
-  Place end() const;
   Run run_at(Place place) const;
   void open_slot(Run run, Place place);
   void close_slot(Run run, Place place);

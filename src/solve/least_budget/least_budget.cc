@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "checkmate/bound.h"
 #include "checkmate/simulate.h"
@@ -14,6 +15,44 @@
 
 namespace checkmate {
 namespace {
+
+/// Those of the runs that make what is needed after them.
+std::vector<OpId> runs_for(const Graph& graph, std::span<const OpId> runs, std::vector<bool> needed) {
+  std::vector<OpId> useful;
+  for (std::size_t run = runs.size(); run-- > 0;) {
+    const auto outputs = graph.outputs(runs[run]);
+    if (std::none_of(outputs.begin(), outputs.end(), [&](TensorId t) { return needed[t.index()]; })) continue;
+    useful.push_back(runs[run]);
+    for (const TensorId tensor : outputs) needed[tensor.index()] = false;
+    for (const TensorId tensor : graph.inputs(runs[run])) needed[tensor.index()] = true;
+  }
+  std::reverse(useful.begin(), useful.end());
+  return useful;
+}
+
+/// Runs that make all targets from nothing, one after the other, as a plan of the graph's order that needs no
+/// more memory: op by op, each made from nothing as it is made there, and the outputs at the end. Ops that an
+/// op is made from come before it, so they have run. Nothing where that would be long.
+std::optional<std::vector<OpId>> in_order(const Graph& graph, const std::vector<OpId>& runs) {
+  constexpr std::size_t kMostWork = std::size_t{1} << 22;
+  if (graph.op_count() * (runs.size() + graph.tensor_count()) > kMostWork) return std::nullopt;
+  std::vector<OpId> steps;
+  const auto make = [&](std::span<const OpId> from, std::vector<bool> needed) {
+    const std::vector<OpId> useful = runs_for(graph, from, std::move(needed));
+    steps.insert(steps.end(), useful.begin(), useful.end());
+  };
+  std::vector<bool> needed(graph.tensor_count());
+  for (const OpId op : graph.ops()) {
+    const auto first = std::find(runs.begin(), runs.end(), op);
+    std::fill(needed.begin(), needed.end(), false);
+    for (const TensorId tensor : graph.inputs(op)) needed[tensor.index()] = true;
+    make({runs.begin(), first}, needed);
+    steps.push_back(op);
+  }
+  for (const TensorId tensor : graph.tensors()) needed[tensor.index()] = graph.output(tensor);
+  make(runs, needed);
+  return steps;
+}
 
 /// Without the fixed bytes until answer().
 class Bracket {
@@ -69,7 +108,10 @@ class Bracket {
       steps.insert(steps.end(), way.steps.begin(), way.steps.end());
     }
     if (sets_.all_recomputable()) upper_ = peak;
-    take(std::move(steps));
+    take(steps);
+    if (!steps_ && sets_.all_recomputable()) {
+      if (std::optional<std::vector<OpId>> ordered = in_order(graph_, steps)) take(std::move(*ordered));
+    }
     return true;
   }
 

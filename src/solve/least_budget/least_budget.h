@@ -15,7 +15,7 @@ struct LeastBudget {
   std::optional<Bytes> upper = {};  ///< a plan of the order asked for fits in this
   bool exact = false;               ///< upper == lower
   std::optional<std::vector<OpId>> steps =
-      {};                   ///< such a plan, where one fell off; for its peak, not its cost
+      {};                   ///< such a plan, of graphs up to some hundred ops; for its peak, not its cost
   std::string detail = {};  ///< one sentence: what needs as much as `lower`
 };
 

@@ -47,8 +47,10 @@ MomentsModel::MomentsModel(const Graph& graph, const Options& options)
   }
   for (const InnerMoment& inner : options.inner) {
     const std::uint32_t block = block_of(inner.stage);
-    if (end_op(block) - first_op(block) != 1 || inner.op.value >= first_op(block)) continue;
-    if (options.scope == Scope::kPapersClass) add_turn(block, inner.op);
+    const bool after_all = first_op(block) == graph.op_count();
+    const bool by_itself = after_all || end_op(block) - first_op(block) == 1;
+    if (!by_itself || inner.op.value >= first_op(block)) continue;
+    if (options.scope == Scope::kPapersClass && !after_all) add_turn(block, inner.op);
     if (options.scope == Scope::kEveryPlan) add_rerun(block, inner.op);
   }
 }
@@ -181,10 +183,11 @@ double MomentsModel::free_share(std::uint32_t block, std::span<const double> val
 }
 
 /// An op that is rerun in a stage by itself meets what is kept through the stage, and what is kept into it
-/// for the first run at its end: columns_of() calls kept into a block only what is not rerun in it. After the
-/// last moment reruns may also come when all first runs are done, and meet less.
+/// for the first run at its end: columns_of() calls kept into a block only what is not rerun in it. In the
+/// last stage, where it has first runs, reruns may also come when these are done, and meet less; after all
+/// first runs they meet the outputs that are kept.
 void MomentsModel::add_rerun(std::uint32_t block, OpId op) {
-  if (block == moments_.size()) return;
+  if (block == moments_.size() && first_op(block) < graph_.op_count()) return;
   const auto inputs = graph_.inputs(op);
   std::vector<Term> terms;
   for (std::uint32_t i = 0; i < first_op(block); ++i) {

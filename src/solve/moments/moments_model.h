@@ -13,7 +13,8 @@ namespace checkmate {
 /// Which plans a model, and so its bound, holds for: all of the order, or those of the paper's class.
 enum class Scope : std::uint8_t { kEveryPlan, kPapersClass };
 
-/// Memory in stage `stage`, which must be a block of its own, while an op is rerun there.
+/// Memory in stage `stage`, which must be a block of its own, while an op is rerun there; a stage after the
+/// last op is what comes after all first runs.
 struct InnerMoment {
   Stage stage;
   OpId op;

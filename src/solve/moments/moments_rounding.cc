@@ -14,10 +14,12 @@ double value_of(std::span<const double> values, std::int32_t column) {
 
 class Rounder {
  public:
-  Rounder(const MomentsModel& model, std::span<const double> values)
+  /// Outputs that are missing in the last block are made before that first run, or after all.
+  Rounder(const MomentsModel& model, std::span<const double> values, Stage outputs_at)
       : model_(model),
         graph_(model.graph()),
         values_(values),
+        outputs_at_(outputs_at),
         there_(graph_.tensor_count()),
         planned_(graph_.op_count()) {}
 
@@ -27,17 +29,19 @@ class Rounder {
       const std::uint32_t end = model_.end_op(block);
       for (std::uint32_t i = model_.first_op(block); i < end; ++i) {
         for (const TensorId input : graph_.inputs(OpId{i})) want(input);
-        if (i + 1 == end) want_kept_out(block);
+        if (i == (last(block) ? outputs_at_ : end - 1)) want_kept_out(block);
         run_missing();
         run_op(OpId{i});
       }
-      if (end == model_.first_op(block)) want_kept_out(block);
+      if (last(block)) want_kept_out(block);
       run_missing();
     }
     return std::move(steps_);
   }
 
  private:
+  bool last(std::uint32_t block) const { return block + 1 == model_.block_count(); }
+
   bool kept(std::uint32_t block, TensorId tensor) const {
     constexpr double kHalf = 0.5;
     return value_of(values_, model_.keep(block, tensor)) > kHalf;
@@ -67,10 +71,9 @@ class Rounder {
   }
 
   void want_kept_out(std::uint32_t block) {
-    const bool last = block + 1 == model_.block_count();
     for (std::uint32_t i = 0; i < model_.first_op(block); ++i) {
       for (const TensorId tensor : graph_.outputs(OpId{i})) {
-        if (last ? graph_.output(tensor) : kept(block + 1, tensor)) want(tensor);
+        if (last(block) ? graph_.output(tensor) : kept(block + 1, tensor)) want(tensor);
       }
     }
   }
@@ -92,6 +95,7 @@ class Rounder {
   const MomentsModel& model_;
   const Graph& graph_;
   std::span<const double> values_;
+  Stage outputs_at_;
   std::vector<bool> there_;    // by tensor
   std::vector<bool> planned_;  // by op: among the missing
   std::vector<OpId> missing_;
@@ -99,10 +103,30 @@ class Rounder {
   std::vector<OpId> steps_;
 };
 
+/// The most memory that the runs need, as a share of the budget.
+double peak_share(const MomentsModel& model, const std::vector<OpId>& steps) {
+  const Graph& graph = model.graph();
+  const Simulation simulation = simulate(graph, plan_from_steps(graph, steps).value()).value();
+  return model.share(simulation.peak - graph.fixed_bytes());
+}
+
 }  // namespace
 
 std::vector<OpId> steps_of(const MomentsModel& model, std::span<const double> values) {
-  return Rounder(model, values).run();
+  constexpr Stage kMostPlaces = 16;
+  const auto end = static_cast<Stage>(model.graph().op_count());
+  std::vector<OpId> best = Rounder(model, values, end - 1).run();
+  if (Rounder(model, values, end).run() == best) return best;  // no output is missing
+  double least = peak_share(model, best);
+  const Stage places = end - model.first_op(model.block_count() - 1);
+  for (Stage back = 0; least > 1 && back <= places; back += 1 + places / kMostPlaces) {
+    std::vector<OpId> steps = Rounder(model, values, end - back).run();
+    if (const double share = peak_share(model, steps); share < least) {
+      least = share;
+      best = std::move(steps);
+    }
+  }
+  return best;
 }
 
 std::vector<Tight> tightest_steps(const Graph& graph, Bytes budget, std::span<const OpId> steps) {

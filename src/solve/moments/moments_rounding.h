@@ -8,8 +8,10 @@
 namespace checkmate {
 
 /// The runs of a solution: before each first run of a block the missing ancestors, each once a block and in
-/// order; before the block's last first run also what is kept out of it. Kept is what is kept by more than
-/// half. Runnable, but the memory between moments may be over the budget.
+/// order; before the block's last first run also what is kept out of it. Outputs that are missing in the last
+/// block are made there too or, where that is over the budget, at the best of a few places in the block or
+/// after it. Kept is what is kept by more than half. Runnable, but the memory between moments may be over the
+/// budget.
 std::vector<OpId> steps_of(const MomentsModel& model, std::span<const double> values);
 
 /// Where a plan, or a solution, needs most memory.

@@ -89,12 +89,11 @@ std::size_t MomentsTrack::add_moments(std::vector<Tight> tightest, std::size_t c
     });
     if (near || moments_.size() >= most_moments_) continue;
     taken.push_back(tight.stage);
-    const auto stage = std::min(tight.stage, static_cast<Stage>(graph_.op_count() - 1));
-    moments_.insert(stage);
-    if (tight.op.value == stage || stage == 0) continue;
-    // Memory inside a stage: only the stage by itself tells what is rerun there.
-    moments_.insert(stage - 1);
-    inner_.insert({stage, tight.op});
+    if (tight.stage < graph_.op_count()) moments_.insert(tight.stage);
+    if (tight.op.value == tight.stage || tight.stage == 0) continue;
+    // Memory inside a stage, or after all first runs: only the stage by itself tells what is rerun there.
+    moments_.insert(tight.stage - 1);
+    inner_.insert({tight.stage, tight.op});
   }
   const std::size_t added = moments_.size() + inner_.size() - before;
   if (added > 0) relaxed_ = false;
