@@ -1,6 +1,6 @@
 """Side by side in one run: eager PyTorch, torch.utils.checkpoint around every block, torch's own memory budget, and ours.
 
-Peaks are measured for all in the same way, from the allocator's events; times are medians of steps taken in turns.
+Peaks are measured for all in the same way, from the allocator's events; times are the best of steps taken in turns.
 
     python benchmarks/torch_compare.py [--models gpt2,resnet50] [--csv out.csv] [--plot out.svg]
 """
@@ -11,7 +11,6 @@ import argparse
 import copy
 import csv
 import functools
-import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -101,7 +100,7 @@ def measure(ways: list[Way], fixed: int, rounds: int) -> None:
             way.run()
             seen.append(time.perf_counter() - begin)
     for way, seen in zip(ways, times, strict=True):
-        way.seconds = statistics.median(seen)
+        way.seconds = min(seen)
 
 
 def compare(name: str, options: argparse.Namespace) -> list[Way]:
@@ -164,9 +163,10 @@ def main() -> None:
     parser.add_argument("--csv")
     parser.add_argument("--plot")
     options = parser.parse_args()
-    results = {name: compare(name, options) for name in options.models.split(",")}
-    for name, ways in results.items():
-        tell(name, ways)
+    results: dict[str, list[Way]] = {}
+    for name in options.models.split(","):
+        results[name] = compare(name, options)
+        tell(name, results[name])
     if options.csv:
         with open(options.csv, "w", newline="") as file:
             writer = csv.writer(file)

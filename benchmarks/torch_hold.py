@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import copy
-import statistics
 import time
 from collections.abc import Callable
 from typing import Any
@@ -58,14 +57,14 @@ def copied(case: Case) -> Case:
 
 
 def in_turn(steps: list[Callable[[], Any]], rounds: int) -> list[float]:
-    """Median seconds of each, taken in turns so that what else the machine does falls on all of them."""
+    """The best time of each, taken in turns: what else the machine does only ever adds."""
     times: list[list[float]] = [[] for _ in steps]
     for _ in range(rounds):
         for step, seen in zip(steps, times, strict=True):
             begin = time.perf_counter()
             step()
             seen.append(time.perf_counter() - begin)
-    return [statistics.median(seen) for seen in times]
+    return [min(seen) for seen in times]
 
 
 def check(name: str, case: Case, budgets: list[str], options: argparse.Namespace) -> bool:
@@ -128,13 +127,15 @@ def main() -> int:
     parser.add_argument("--budgets", default="90,70,50")
     parser.add_argument("--time-limit", type=float, default=10)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--no-sweep", dest="sweep", action="store_false", help="leave out the ten budgets")
     options = parser.parse_args()
     good = True
     for name in options.models.split(","):
         torch.manual_seed(0)
         case = MODELS[name]()
         good &= check(name, case, [f"{b}%" for b in options.budgets.split(",")], options)
-        good &= monotone(name, case, options)
+        if options.sweep:
+            good &= monotone(name, case, options)
     return 0 if good else 1
 
 
