@@ -69,7 +69,7 @@ def tiny() -> None:
 
 def main() -> None:
     torch.manual_seed(0)
-    case = gpt2(width=768, words=50257, batch=2, length=256)
+    case = gpt2(width=768, words=50257, batch=2, length=128)
     with tempfile.TemporaryDirectory() as cache:
         for kind in ("cold", "cached"):
             print(f"GPT-2, 12 layers, {kind}: ", end="", flush=True)
