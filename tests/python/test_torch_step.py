@@ -163,6 +163,17 @@ def test_a_new_shape_is_captured_once_and_remembered(cache: Path) -> None:
     assert len(step._prepared) == 2
 
 
+def test_a_module_that_was_replaced_is_trained(cache: Path) -> None:
+    model, x = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 4)), torch.randn(3, 8)
+    step = checkmate.compile(model, networks.squared, (x,), cache=cache)
+    model[1] = nn.Linear(8, 4)
+    assert torch.equal(step(x), networks.squared(model, x))
+    assert model[1].weight.grad is not None
+    model.register_parameter("scale", nn.Parameter(torch.ones(1)))
+    step(x)
+    assert len(step._prepared) == 1  # the earlier ones are of another model
+
+
 def test_evaluation_mode_is_another_step(cache: Path) -> None:
     case = networks.conv_net()
     step = checkmate.compile(case.model, case.loss_fn, case.batch, cache=cache)

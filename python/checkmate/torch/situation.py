@@ -16,8 +16,15 @@ class Owner:
 
     def __init__(self, model: torch.nn.Module) -> None:
         self.modules = list(model.modules())
+        self._model = model
+        self._shape = _shape(self.modules)
         self._parameters = _places(model, "parameter")
         self._buffers = _places(model, "buffer")
+
+    def outdated(self) -> bool:
+        """Whether modules, parameters or buffers were put in, taken out or replaced since."""
+        modules = list(self._model.modules())
+        return modules != self.modules or _shape(modules) != self._shape
 
     def parameters(self) -> list[torch.nn.Parameter]:
         """All, each once, in the model's order."""
@@ -42,6 +49,10 @@ class Owner:
         return [n for n, (table, key) in self._parameters.items() if table[key].grad is not None]
 
 
+def _shape(modules: Sequence[torch.nn.Module]) -> list[tuple[int, int]]:
+    return [(len(module._parameters), len(module._buffers)) for module in modules]
+
+
 def _places(model: torch.nn.Module, kind: str) -> dict[str, tuple[dict[str, Any], str]]:
     listed = model.named_parameters() if kind == "parameter" else model.named_buffers()
     places = {}
@@ -58,8 +69,8 @@ def situation_of(owner: Owner, batch: Sequence[Any]) -> Hashable:
     return (
         tuple(_described(leaf) for leaf in leaves),
         str(spec),
-        tuple((p.dtype, p.device, p.requires_grad, p.grad is None) for p in owner.parameters()),
-        tuple((b.dtype, b.device) for b in owner.buffers()),
+        tuple((*_layout(p), p.requires_grad, p.grad is None) for p in owner.parameters()),
+        tuple(_layout(b) for b in owner.buffers()),
         tuple(module.training for module in owner.modules),
         _autocast_state(),
     )
@@ -72,7 +83,7 @@ def _described(leaf: Any) -> Hashable:
                 "a tensor of the batch requires a gradient, which a step does not compute: "
                 "detach it, or make it a parameter of the model"
             )
-        return (leaf.shape, leaf.stride(), leaf.dtype, leaf.device)
+        return _layout(leaf)
     try:
         hash(leaf)
     except TypeError:
@@ -81,6 +92,10 @@ def _described(leaf: Any) -> Hashable:
             "pass tensors, numbers, strings, or lists, tuples and dicts of them"
         ) from None
     return (type(leaf), leaf)
+
+
+def _layout(tensor: torch.Tensor) -> tuple[Hashable, ...]:
+    return (tensor.shape, tensor.stride(), tensor.dtype, tensor.device)
 
 
 def _autocast_state() -> Hashable:

@@ -104,6 +104,9 @@ class Step:
                 f"a batch is a tuple of what loss_fn takes after the model, got a {type(batch).__name__}: "
                 "write example=(x, y), or example=(x,) for one input"
             )
+        if self._owner.outdated():
+            self._owner = Owner(self.model)
+            self._prepared.clear()
         key = situation_of(self._owner, batch)
         if key not in self._prepared:
             self._prepared[key] = self._prepare(batch)
