@@ -8,6 +8,7 @@
 #include "checkmate/io.h"
 #include "checkmate/max_batch.h"
 #include "checkmate/plan.h"
+#include "checkmate/report.h"
 #include "checkmate/reproduce.h"
 #include "checkmate/result.h"
 #include "checkmate/simulate.h"

@@ -7,7 +7,7 @@
 namespace checkmate {
 
 void JsonWriter::separate(bool comma) {
-  if (comma && need_comma_) text_ += break_line_ ? "," : ", ";
+  if (comma && need_comma_) text_ += break_line_ || compact_ ? "," : ", ";
   if (break_line_) text_ += '\n';
   break_line_ = false;
 }
@@ -35,7 +35,7 @@ JsonWriter& JsonWriter::close(char bracket) {
 JsonWriter& JsonWriter::key(std::string_view name) {
   separate(true);
   append_quoted(name);
-  text_ += ": ";
+  text_ += compact_ ? ":" : ": ";
   need_comma_ = false;
   return *this;
 }

@@ -15,6 +15,9 @@ namespace checkmate {
 ///     json.text()                                        // {"name": "x", "bytes": 4}
 class JsonWriter {
  public:
+  enum class Spacing { kReadable, kCompact };  ///< compact: no space after commas and colons
+  explicit JsonWriter(Spacing spacing = Spacing::kReadable) : compact_(spacing == Spacing::kCompact) {}
+
   JsonWriter& begin_object() { return open('{'); }
   JsonWriter& end_object() { return close('}'); }
   JsonWriter& begin_array() { return open('['); }
@@ -47,6 +50,7 @@ class JsonWriter {
   void append_quoted(std::string_view text);
 
   std::string text_;
+  bool compact_;
   bool need_comma_ = false;
   bool break_line_ = false;
 };

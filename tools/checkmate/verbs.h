@@ -21,6 +21,7 @@ void add_sweep(Parser& parser);
 void add_bound(Parser& parser);
 void add_max_batch(Parser& parser);
 void add_reproduce(Parser& parser);
+void add_report(Parser& parser);
 void add_info(Parser& parser);
 void add_simulate(Parser& parser);
 void add_verify(Parser& parser);

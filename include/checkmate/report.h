@@ -1,0 +1,41 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkmate/graph.h"
+#include "checkmate/plan.h"
+#include "checkmate/result.h"
+#include "checkmate/solve.h"
+#include "checkmate/sweep.h"
+
+/// A plan to look at: docs/report.md.
+namespace checkmate {
+
+/// What a method found at a budget: one point of overhead against budget.
+struct ReportPoint {
+  Bytes budget;
+  std::string method;
+  Status status = Status::kUnknown;
+  std::optional<Cost> cost = {};         ///< of its plan, if it has one
+  std::optional<Cost> lower_bound = {};  ///< no plan of the report's order is cheaper at that budget
+};
+std::vector<ReportPoint> report_points(const std::vector<SweepPoint>& points);
+
+struct ReportOptions {
+  std::optional<Bytes> budget = {};      ///< that the plan was made for, the fixed bytes included
+  Order order = Order::kFixed;           ///< what lower_bound and the points are about
+  std::string method = {};               ///< that found the plan
+  std::optional<Cost> lower_bound = {};  ///< believed; without one it is the cost of running every op once
+  std::vector<ReportPoint> points = {};  ///< for overhead against budget; without any the page leaves it out
+};
+
+/// One HTML page that shows the plan beside keep-all: style, script and data are inside, and it asks for
+/// nothing from outside. Its figures are those of simulate() and explain(). Names, which come from files,
+/// are never markup in it. An error where the plan breaks the rules, the budget or the order, or costs less
+/// than the lower bound. Linear time and memory, but for sorting; about 300 kB, and 50 bytes a step, tensor
+/// and op beside their names.
+Result<std::string> report_html(const Graph& graph, const Plan& plan, const ReportOptions& options = {});
+
+}  // namespace checkmate

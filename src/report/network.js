@@ -1,0 +1,141 @@
+// The network as dots: the way forward from left to right, and the way back below it, each op under the one whose result it reads.
+//
+//     conv1 - conv2 - conv3 - loss          column: the longest way from an input
+//     grad1 - grad2 - grad3 -/              column: of the last forward op that it reads
+
+const kFates = { again: "recomputed", kept: "kept for later stages", soon: "freed soon" };
+
+class Network {
+  constructor(model, moment) {
+    Object.assign(this, { model, moment });
+    byId("network").hidden = false;
+    this.root = byId("network-chart");
+    this.edges = [];
+    for (let i = 0; i < model.raw.edges.length; i += 2) this.edges.push([model.raw.edges[i], model.raw.edges[i + 1]]);
+    this.layOut();
+    this.svg = d3.select(this.root).append("svg").attr("role", "group").attr("aria-label", "The network's ops");
+    fillLegend(byId("network-legend"), Object.entries(kFates));
+    new ResizeObserver(oncePerFrame(() => this.draw())).observe(this.root);
+    moment.on("change.network", () => this.showMoment());
+  }
+
+  /** What becomes of an op's results. */
+  fate(op) {
+    const { plan } = this.model;
+    if (plan.runs[op] > 1) return "again";
+    return this.longest[op] > 1 ? "kept" : "soon";
+  }
+
+  layOut() {
+    const { model } = this;
+    const { plan, opCount } = model;
+    this.longest = new Uint32Array(opCount); // stages that a result stays for
+    this.size = new Float64Array(opCount);
+    for (const stay of plan.stays) {
+      const op = model.maker(stay.tensor);
+      if (op >= 0) this.longest[op] = Math.max(this.longest[op], plan.stage[stay.last] - plan.stage[stay.first]);
+    }
+    model.raw.tensors.bytes.forEach((bytes, tensor) => {
+      const op = model.maker(tensor);
+      if (op >= 0) this.size[op] += bytes;
+    });
+    this.place();
+  }
+
+  place() {
+    const { model } = this;
+    const back = (op) => ["backward", "update"].includes(model.phase(op));
+    const reads = d3.range(model.opCount).map(() => []);
+    for (const [from, to] of this.edges) reads[to].push(from);
+    this.nodes = [];
+    const height = new Map(); // of the pile in a column of a lane
+    for (let op = 0; op < model.opCount; ++op) {
+      const forward = reads[op].filter((other) => !back(other));
+      const backward = reads[op].filter(back);
+      let column = 0;
+      if (!back(op)) column = d3.max(forward, (other) => this.nodes[other].column + 1) ?? 0;
+      else if (forward.length > 0) column = d3.max(forward, (other) => this.nodes[other].column);
+      else column = d3.min(backward, (other) => this.nodes[other].column) ?? 0;
+      const lane = back(op) ? 1 : 0;
+      const row = height.get(`${lane} ${column}`) ?? 0;
+      height.set(`${lane} ${column}`, row + 1);
+      this.nodes.push({ op, column, lane, row, fate: this.fate(op) });
+    }
+    this.columns = d3.max(this.nodes, (node) => node.column) + 1;
+    this.piles = [0, 1].map((lane) => d3.max(this.nodes.filter((node) => node.lane === lane), (node) => node.row + 1) ?? 0);
+  }
+
+  draw() {
+    const room = this.root.clientWidth - 24;
+    const across = Math.max(13, Math.min(56, room / this.columns));
+    const down = Math.max(18, Math.min(26, across));
+    const radius = d3.scaleSqrt([0, d3.max(this.size) || 1], [3, Math.min(9, across / 2.3)]);
+    const arcs = 46; // above the way forward, for what skips
+    const top = arcs + this.piles[0] * down;
+    const gap = this.piles[1] > 0 ? 30 : 0;
+    for (const node of this.nodes) {
+      node.x = 12 + across * (node.column + 0.5);
+      node.y = node.lane === 0 ? top - down * (node.row + 0.5) : top + gap + down * (node.row + 0.5);
+    }
+    this.svg.attr("width", Math.max(this.root.clientWidth - 2, across * this.columns + 24)).attr("height", top + gap + this.piles[1] * down + 40);
+    this.svg.selectAll("path.edge").data(this.edges).join("path").attr("class", "edge").attr("d", (edge) => this.curve(edge, across));
+    const dots = this.svg.selectAll("circle.node").data(this.nodes).join("circle").attr("class", "node").raise();
+    dots.attr("cx", (node) => node.x).attr("cy", (node) => node.y).attr("r", (node) => radius(this.size[node.op])).attr("fill", (node) => `var(--${node.fate})`);
+    dots.attr("tabindex", (node) => (node.op === 0 ? 0 : -1)).attr("role", "button").attr("aria-label", (node) => this.text(node));
+    this.showMoment();
+    dots.on("mouseenter focus", (node) => this.enter(node)).on("mouseleave blur", () => this.leave());
+    dots.on("click", (node) => this.choose(node)).on("keydown", (node) => this.key(node));
+  }
+
+  showMoment() {
+    const now = this.model.plan.steps[this.moment.step];
+    this.svg.selectAll("circle.node").classed("now", ({ op }) => op === now);
+  }
+
+  curve([from, to], across) {
+    const a = this.nodes[from];
+    const b = this.nodes[to];
+    const far = Math.abs(a.x - b.x);
+    if (a.lane !== b.lane) return `M${a.x},${a.y}C${a.x},${(a.y + b.y) / 2} ${b.x},${(a.y + b.y) / 2} ${b.x},${b.y}`;
+    if (far <= across * 1.1) return `M${a.x},${a.y}L${b.x},${b.y}`;
+    const lift = Math.min(52, 10 + far / 7) * (a.lane === 0 ? -1 : 1);
+    return `M${a.x},${a.y}C${a.x + (b.x - a.x) * 0.2},${a.y + lift} ${b.x - (b.x - a.x) * 0.2},${b.y + lift} ${b.x},${b.y}`;
+  }
+
+  text({ op, fate }) {
+    const { model } = this;
+    const again = fate === "again" ? ` ${counted(model.plan.runs[op] - 1, "time")}` : "";
+    return `${shortName(model.opName(op))}, ${model.phase(op)}, ${bytesText(this.size[op])}, ${kFates[fate]}${again}`;
+  }
+
+  enter(node) {
+    const { op, fate } = node;
+    this.svg.selectAll("path.edge").classed("near", ([from, to]) => from === op || to === op);
+    const circle = this.svg.selectAll("circle.node").nodes()[op].getBoundingClientRect();
+    const again = fate === "again" ? `, ${counted(this.model.plan.runs[op] - 1, "time")}` : "";
+    const about = `${this.model.phase(op)} · ${bytesText(this.size[op])} · ${this.model.costText(this.model.cost(op))}`;
+    Tip.show(circle.right, circle.bottom, [nameElement(this.model.opName(op)), about, kFates[fate] + again]);
+  }
+
+  leave() {
+    this.svg.selectAll("path.edge").classed("near", false);
+    Tip.hide();
+  }
+
+  choose({ op }) {
+    this.moment.pin(this.model.plan.firstStep[op]);
+  }
+
+  key(node) {
+    const { key } = d3.event;
+    if (key === "Enter" || key === " ") this.choose(node);
+    const goal = node.op + ({ ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[key] ?? 0);
+    if (goal !== node.op && goal >= 0 && goal < this.nodes.length) {
+      const dots = this.svg.selectAll("circle.node").attr("tabindex", (other) => (other.op === goal ? 0 : -1));
+      dots.nodes()[goal].focus();
+    } else if (key !== "Enter" && key !== " ") {
+      return;
+    }
+    d3.event.preventDefault();
+  }
+}

@@ -1,0 +1,165 @@
+#include "checkmate/report.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "console.h"
+#include "interrupt.h"
+#include "text.h"
+#include "verbs.h"
+
+namespace checkmate::tool {
+namespace {
+
+struct Flags {
+  GraphFlags graph;
+  std::string plan;
+  std::string budget;
+  std::string method = "auto";
+  SearchFlags search;
+  std::string methods = "chen-sqrt,chen-greedy,ap-sqrt,ap-greedy,linear-sqrt,linear-greedy,auto";
+  std::string budgets = "100%..20%";
+  double point_time = 1;
+  std::string output = "report.html";
+};
+
+/// What the page is about: a plan, or why there is none.
+struct Subject {
+  std::optional<Plan> plan;
+  ReportOptions options;
+  int exit_code = kDone;
+};
+
+Result<Subject> from_file(const Flags& flags, const Graph& graph) {
+  Result<PlanRecord> record = read_plan(flags.plan, graph);
+  if (!record) return record.error();
+  return Subject{.plan = std::move(record->plan),
+                 .options = {.budget = record->budget,
+                             .order = record->order,
+                             .method = record->method,
+                             .lower_bound = record->lower_bound}};
+}
+
+/// Tells on stderr why there is no plan, where there is none.
+Result<Subject> from_search(const Flags& flags, const Graph& graph, SolveOptions options,
+                            const std::stop_token& stop) {
+  const Result<Bytes> budget = parse_budget(graph, flags.budget);
+  if (!budget) return budget.error();
+  options.budget = *budget;
+  options.method = flags.method;
+  Result<SolveResult> result = solve(graph, options, stop);
+  if (!result) return result.error();
+  if (!result->plan) {
+    const bool proven = result->status == Status::kInfeasible;
+    std::string why = fmt::format("no plan {} {}", proven ? "fits" : "was found within", to_string(*budget));
+    if (proven) why += fmt::format(", at least {} bytes are needed", grouped(result->min_feasible->count()));
+    if (!result->detail.empty()) why += ": " + result->detail;
+    fmt::print(stderr, "checkmate: {}; no report was written\n", why);
+  }
+  return Subject{.plan = std::move(result->plan),
+                 .options = {.budget = *budget,
+                             .order = options.order,
+                             .method = result->method,
+                             .lower_bound = result->lower_bound},
+                 .exit_code = exit_code_of(result->status)};
+}
+
+Result<Subject> subject_of(const Flags& flags, const Graph& graph, const SolveOptions& options,
+                           const std::stop_token& stop) {
+  if (!flags.plan.empty()) return from_file(flags, graph);
+  if (!flags.budget.empty()) return from_search(flags, graph, options, stop);
+  return Subject{.plan = keep_all_plan(graph), .options = {.method = "keep-all"}};
+}
+
+/// The other budgets and methods that the plan is shown among.
+struct Surroundings {
+  std::vector<std::string> methods;
+  std::vector<Bytes> budgets;
+};
+
+Result<Surroundings> surroundings_of(const Flags& flags, const Graph& graph) {
+  if (flags.methods == "none") return Surroundings{};
+  Result<std::vector<std::string>> methods = parse_methods(flags.methods);
+  if (!methods) return methods.error();
+  Result<std::vector<Bytes>> budgets = parse_budgets(graph, flags.budgets);
+  if (!budgets) return budgets.error();
+  if (!(flags.point_time > 0)) return Error{ErrorCode::kInvalidArgument, "--point-time must be positive"};
+  return Surroundings{std::move(*methods), std::move(*budgets)};
+}
+
+Result<std::vector<ReportPoint>> points_of(const Flags& flags, const Graph& graph, SolveOptions options,
+                                           const Subject& subject, const Surroundings& around,
+                                           const std::stop_token& stop) {
+  if (around.methods.empty()) return std::vector<ReportPoint>{};
+  options.order = subject.options.order;
+  options.time_limit = std::chrono::duration<double>(flags.point_time);
+  options.start = subject.plan->steps;
+  const bool talk = progress_wanted();
+  const auto tell = [talk](const SweepPoint& point) {
+    if (talk)
+      fmt::print(stderr, "\r\x1b[K{} at {}: {}", point.method, to_string(point.budget),
+                 to_string(point.result.status));
+  };
+  const Result<std::vector<SweepPoint>> points = sweep(
+      graph,
+      {.budgets = around.budgets, .methods = around.methods, .solve = std::move(options), .on_point = tell},
+      stop);
+  if (talk) fmt::print(stderr, "\r\x1b[K");
+  if (!points) return points.error();
+  return report_points(*points);
+}
+
+int run(const Flags& flags) {
+  if (!flags.plan.empty() && !flags.budget.empty())
+    return report({ErrorCode::kInvalidArgument, "give --plan or --budget, not both: a plan has its budget"});
+  const Result<Graph> graph = flags.graph.load();
+  if (!graph) return report(graph.error());
+  const Result<SolveOptions> options = flags.search.options();
+  if (!options) return report(options.error());
+  const Result<Surroundings> around = surroundings_of(flags, *graph);
+  if (!around) return report(around.error());
+  const Interrupt interrupt;
+  Result<Subject> subject = subject_of(flags, *graph, *options, interrupt.token());
+  if (!subject) return report(subject.error());
+  if (!subject->plan) return subject->exit_code;
+  // A plan that does not hold is refused before the long part.
+  const auto page = [&] { return report_html(*graph, *subject->plan, subject->options); };
+  if (const Result<std::string> plain = page(); !plain)
+    return report(flags.plan.empty() ? plain.error() : plain.error().at(printable(flags.plan, 4096)));
+  Result<std::vector<ReportPoint>> points =
+      points_of(flags, *graph, *options, *subject, *around, interrupt.token());
+  if (!points) return report(points.error());
+  subject->options.points = std::move(*points);
+  const Result<std::string> whole = page();
+  if (!whole) return report(whole.error());
+  const Result<void> written = write_output(flags.output, *whole);
+  if (!written) return report(written.error());
+  if (flags.output != "-")
+    fmt::print("{}: {}\n", printable(flags.output, 4096),
+               to_string(Bytes{static_cast<std::int64_t>(whole->size())}));
+  return kDone;
+}
+
+}  // namespace
+
+void add_report(Parser& parser) {
+  auto flags = std::make_shared<Flags>();
+  flags->search.time_limit = 10;
+  Verb verb = parser.add("report", "Writes a plan as a page to look at, which opens offline",
+                         [flags] { return run(*flags); });
+  verb.example("checkmate report 'zoo:unet?batch=32' --budget 60% -o report.html");
+  flags->graph.add_to(verb);
+  verb.option("--plan", flags->plan, "a plan's file; without it and without a budget, keep-all is shown");
+  verb.option("-b,--budget", flags->budget, "instead: look for a plan within this budget");
+  verb.option("-m,--method", flags->method, "how to look for it");
+  flags->search.add_to(verb);
+  verb.option("--methods", flags->methods,
+              "shown in overhead against budget, separated by commas; none leaves that out");
+  verb.option("--budgets", flags->budgets, "that those methods are tried at");
+  verb.option("--point-time", flags->point_time, "seconds for each of those methods and budgets");
+  verb.option("-o,--output", flags->output,
+              "the file, written whole or not at all; - for the standard output");
+}
+
+}  // namespace checkmate::tool
