@@ -77,6 +77,37 @@ std::string to_json(const Graph& graph, const Plan& plan, std::int64_t budget, s
                        .seed = seed});
 }
 
+/// budget, method, status, cost, lower bound
+using PointRow = std::tuple<std::int64_t, std::string, std::string, std::optional<std::int64_t>,
+                            std::optional<std::int64_t>>;
+
+Status status_of(std::string_view text) {
+  for (const Status status : {Status::kOptimal, Status::kFeasible, Status::kInfeasible, Status::kUnknown}) {
+    if (to_string(status) == text) return status;
+  }
+  throw Raised{{ErrorCode::kInvalidArgument, "unknown status '" + std::string(text) + "'"}};
+}
+
+std::string to_html(const Graph& graph, const Plan& plan, std::int64_t budget, std::string_view order,
+                    std::string method, std::int64_t lower_bound, const std::vector<PointRow>& points) {
+  const auto cost_of = [](const std::optional<std::int64_t>& count) {
+    return count ? std::optional(Cost{*count}) : std::nullopt;
+  };
+  ReportOptions options{.budget = Bytes{budget},
+                        .order = order_of(order),
+                        .method = std::move(method),
+                        .lower_bound = Cost{lower_bound},
+                        .points = {}};
+  for (const auto& [point_budget, point_method, status, cost, bound] : points) {
+    options.points.push_back({.budget = Bytes{point_budget},
+                              .method = point_method,
+                              .status = status_of(status),
+                              .cost = cost_of(cost),
+                              .lower_bound = cost_of(bound)});
+  }
+  return value_or_raise(report_html(graph, plan, options));
+}
+
 }  // namespace
 
 void bind_plan(nb::module_& module) {
@@ -117,6 +148,8 @@ void bind_plan(nb::module_& module) {
   module.def("recomputed", recomputed, "graph"_a, "plan"_a);
   module.def("plan_to_json", to_json, "graph"_a, "plan"_a, "budget"_a, "order"_a, "cost"_a, "peak"_a,
              "lower_bound"_a, "method"_a, "seed"_a, Unlocked());
+  module.def("report_html", to_html, "graph"_a, "plan"_a, "budget"_a, "order"_a, "method"_a, "lower_bound"_a,
+             "points"_a, Unlocked());
   module.def(
       "read_plan",
       [](const std::string& path, const Graph& graph) { return value_or_raise(read_plan(path, graph)); },

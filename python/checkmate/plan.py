@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import html
 import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from . import _checks, _core
 from .errors import Error
 from .graph import Graph, handle_of
 
+if TYPE_CHECKING:
+    from .search import SweepPoint
+
 __all__ = ["Plan", "load_plan"]
 
 _SHOWN = 5
+_LARGEST_FRAME = 4 * 2**20  # characters; a notebook keeps what it shows in its file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -166,6 +172,40 @@ class Plan:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes ``to_json()`` to a file, as a whole or not at all."""
         _core.write_file(_checks.path(path), self.to_json())
+
+    def to_html(self, points: Iterable[SweepPoint] = ()) -> str:
+        """The page of docs/report.md: the plan beside keeping everything, in one file that opens offline.
+
+        ``points``: of :func:`checkmate.sweep` on the same graph, for overhead against budget.
+        """
+        return _core.report_html(
+            handle_of(self.graph),
+            self._handle,
+            self.budget,
+            self.order,
+            self.method,
+            self.lower_bound,
+            [self._point_row(point) for point in points],
+        )
+
+    def _point_row(self, point: SweepPoint) -> tuple[int, str, str, int | None, int | None]:
+        if point.plan is not None and point.plan.graph != self.graph:
+            raise Error(f"the point of {point.method} at {_core.bytes_text(point.budget)} is of another graph")
+        cost = None if point.plan is None else point.plan.cost
+        # Where no plan fits, every bound holds: it says nothing.
+        return point.budget, point.method, point.status, cost, None if point.status == "infeasible" else point.lower_bound
+
+    def report(self, path: str | os.PathLike[str], points: Iterable[SweepPoint] = ()) -> None:
+        """Writes ``to_html(points)`` to a file, as a whole or not at all."""
+        _core.write_file(_checks.path(path), self.to_html(points))
+
+    def _repr_html_(self) -> str | None:
+        """How a notebook shows the plan: the page, in a frame that may do nothing but draw itself."""
+        page = html.escape(self.to_html())
+        if len(page) > _LARGEST_FRAME:
+            return None
+        style = "width: 100%; height: 760px; border: 0"
+        return f'<iframe title="Checkmate report" sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'
 
     def __len__(self) -> int:
         """How many steps there are."""

@@ -66,12 +66,18 @@ class StageMap extends Plot {
     const context = this.context;
     // A gap between the cells, once there is room for one.
     const gap = Math.min(across, down) > 6 * this.dots ? this.dots : 0;
+    const [originX, originY] = [this.x(0) * this.dots, this.y(0) * this.dots];
+    const { width: right, height: bottom } = this.canvas;
+    let latest = -1; // the dot of the mark before: runs that share a dot are drawn once
     const rectangle = (op, from, to, least) => {
-      const left = this.x(op) * this.dots;
-      const top = this.y(from) * this.dots;
+      const left = originX + op * across;
+      const top = originY + from * down;
       const width = across - gap;
       const height = down * (to - from + 1) - gap;
-      if (left > this.canvas.width || left + width < 0 || top > this.canvas.height || top + height < 0) return;
+      if (left > right || left + width < 0 || top > bottom || top + height < 0) return;
+      const dot = Math.round(top) * right + Math.round(left);
+      if (least > 0 && dot === latest) return;
+      latest = dot;
       context.fillRect(left, top, Math.max(least, width), Math.max(least, height));
     };
     context.fillStyle = palette.soft;

@@ -3,7 +3,8 @@
 //     conv1 - conv2 - conv3 - loss          column: the longest way from an input
 //     grad1 - grad2 - grad3 -/              column: of the last forward op that it reads
 
-const kFates = { again: "recomputed", kept: "kept for later stages", soon: "freed soon" };
+/** What becomes of an op's results: the color, and the words. */
+const kFates = { again: ["again", "recomputed"], kept: ["forward", "kept for later stages"], soon: ["soon", "freed soon"] };
 
 class Network {
   constructor(model, moment) {
@@ -14,12 +15,11 @@ class Network {
     for (let i = 0; i < model.raw.edges.length; i += 2) this.edges.push([model.raw.edges[i], model.raw.edges[i + 1]]);
     this.layOut();
     this.svg = d3.select(this.root).append("svg").attr("role", "group").attr("aria-label", "The network's ops");
-    fillLegend(byId("network-legend"), Object.entries(kFates));
+    fillLegend(byId("network-legend"), Object.values(kFates));
     new ResizeObserver(oncePerFrame(() => this.draw())).observe(this.root);
     moment.on("change.network", () => this.showMoment());
   }
 
-  /** What becomes of an op's results. */
   fate(op) {
     const { plan } = this.model;
     if (plan.runs[op] > 1) return "again";
@@ -80,7 +80,7 @@ class Network {
     this.svg.attr("width", Math.max(this.root.clientWidth - 2, across * this.columns + 24)).attr("height", top + gap + this.piles[1] * down + 40);
     this.svg.selectAll("path.edge").data(this.edges).join("path").attr("class", "edge").attr("d", (edge) => this.curve(edge, across));
     const dots = this.svg.selectAll("circle.node").data(this.nodes).join("circle").attr("class", "node").raise();
-    dots.attr("cx", (node) => node.x).attr("cy", (node) => node.y).attr("r", (node) => radius(this.size[node.op])).attr("fill", (node) => `var(--${node.fate})`);
+    dots.attr("cx", (node) => node.x).attr("cy", (node) => node.y).attr("r", (node) => radius(this.size[node.op])).attr("fill", (node) => `var(--${kFates[node.fate][0]})`);
     dots.attr("tabindex", (node) => (node.op === 0 ? 0 : -1)).attr("role", "button").attr("aria-label", (node) => this.text(node));
     this.showMoment();
     dots.on("mouseenter focus", (node) => this.enter(node)).on("mouseleave blur", () => this.leave());
@@ -105,7 +105,7 @@ class Network {
   text({ op, fate }) {
     const { model } = this;
     const again = fate === "again" ? ` ${counted(model.plan.runs[op] - 1, "time")}` : "";
-    return `${shortName(model.opName(op))}, ${model.phase(op)}, ${bytesText(this.size[op])}, ${kFates[fate]}${again}`;
+    return `${shortName(model.opName(op))}, ${model.phase(op)}, ${bytesText(this.size[op])}, ${kFates[fate][1]}${again}`;
   }
 
   enter(node) {
@@ -114,7 +114,7 @@ class Network {
     const circle = this.svg.selectAll("circle.node").nodes()[op].getBoundingClientRect();
     const again = fate === "again" ? `, ${counted(this.model.plan.runs[op] - 1, "time")}` : "";
     const about = `${this.model.phase(op)} · ${bytesText(this.size[op])} · ${this.model.costText(this.model.cost(op))}`;
-    Tip.show(circle.right, circle.bottom, [nameElement(this.model.opName(op)), about, kFates[fate] + again]);
+    Tip.show(circle.right, circle.bottom, [nameElement(this.model.opName(op)), about, kFates[fate][1] + again]);
   }
 
   leave() {

@@ -99,12 +99,20 @@ class Timeline extends Plot {
 
   draw() {
     this.scales();
-    const palette = colors([...kGroups, "keep-all", "again", "soft"]);
+    const palette = colors([...kGroups, "keep-all", "again", "soft", "line"]);
+    this.drawGrid(palette.line);
     this.drawStack(this.columns(this.model.plan), palette);
     this.drawKeepAll(this.columns(this.model.keepAll), palette["keep-all"]);
     this.drawRibbon(palette);
     this.drawAxes();
     this.showMoment();
+  }
+
+  drawGrid(stroke) {
+    this.context.fillStyle = stroke;
+    for (const value of byteTicks(0, this.y.domain()[1], 6).values) {
+      this.context.fillRect(0, Math.round(this.y(value) * this.dots), this.canvas.width, 1);
+    }
   }
 
   drawStack(columns, palette) {
@@ -176,8 +184,8 @@ class Timeline extends Plot {
     if (!this.byTime) across = across.tickValues(this.x.ticks(this.width / 80).filter(Number.isInteger));
     drawAxis(this, "across", across, left, bottom);
     const ticks = byteTicks(0, this.y.domain()[1], 6);
-    const up = d3.axisLeft(this.y).tickValues(ticks.values).tickFormat(ticks.text).tickSize(-this.width).tickPadding(8);
-    drawAxis(this, "up", up, left, top).selectAll("line").attr("stroke-opacity", 0.5);
+    const up = d3.axisLeft(this.y).tickValues(ticks.values).tickFormat(ticks.text).tickSize(0).tickPadding(8);
+    drawAxis(this, "up", up, left, top);
     const titles = [
       { x: left - 8, y: 10, anchor: "end", text: ticks.unit },
       { x: left + this.width, y: bottom + 38, anchor: "end", text: this.byTime ? `${this.model.timeWord} since the start` : "step of the plan" },

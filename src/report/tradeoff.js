@@ -111,7 +111,7 @@ class Tradeoff {
     if (this.infeasible === undefined || this.infeasible < this.x.domain()[0]) return;
     const edge = this.x(this.infeasible);
     group.append("rect").attr("x", this.x.range()[0]).attr("y", ceiling).attr("width", edge - this.x.range()[0]).attr("height", floor - ceiling).attr("fill", "url(#hatching)");
-    group.append("text").attr("class", "halo").attr("x", edge - 6).attr("y", ceiling + 18).attr("text-anchor", "end").text("no plan fits");
+    group.append("text").attr("class", "halo").attr("transform", `translate(${edge - 8},${(floor + ceiling) / 2}) rotate(-90)`).attr("text-anchor", "middle").text("no plan fits");
   }
 
   drawSeries() {

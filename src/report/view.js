@@ -155,5 +155,4 @@ class Plot {
 function drawAxis(plot, name, axis, x, y) {
   const at = plot.svg.selectAll(`g.${name}`).data([0]).join("g").attr("class", `axis ${name}`);
   at.attr("transform", `translate(${x},${y})`).call(axis);
-  return at;
 }

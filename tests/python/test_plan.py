@@ -170,3 +170,39 @@ def test_shows_the_five_dearest() -> None:
     plan = checkmate.solve(checkmate.load("zoo:linear?n=32"), "40%", time_limit=10)
     assert len(str(plan).splitlines()) == 8  # two of summary, five ops, and how many more
     assert "more ops" in str(plan)
+
+
+def test_writes_a_page_to_look_at(two_layers: Graph, tmp_path: Path) -> None:
+    plan = checkmate.solve(two_layers, "20MiB")
+    points = checkmate.sweep(two_layers, ["9MiB", "20MiB", "30MiB"], ["keep-all", "auto"], progress=False)
+    plan.report(tmp_path / "report.html", points)
+    page = (tmp_path / "report.html").read_text()
+    assert page == plan.to_html(points)
+    assert page.startswith("<!doctype html>")
+    data = json.loads(page.split('type="application/json">')[1].split("</script>")[0])
+    assert data["plan"]["memory"] == plan.memory
+    assert data["plan"]["steps"] == plan.steps
+    assert data["answer"]["overhead"] == plan.overhead
+    assert [point["overhead"] for point in data["tradeoff"]["points"] if point["method"] == "auto"] == [None, plan.overhead, 1.0]
+    assert plan.to_html().count('"tradeoff":null') == 1
+
+
+def test_refuses_points_of_another_graph(two_layers: Graph, full_featured: Graph) -> None:
+    points = checkmate.sweep(full_featured, "100%", ["keep-all"], progress=False)
+    with pytest.raises(Error, match="another graph"):
+        Plan.keep_all(two_layers).to_html(points)
+
+
+def test_writes_no_page_where_it_may_not(two_layers: Graph, tmp_path: Path) -> None:
+    with pytest.raises(Error, match="missing") as caught:
+        Plan.keep_all(two_layers).report(tmp_path / "missing" / "report.html")
+    assert caught.value.code == "io"
+
+
+def test_is_a_frame_in_a_notebook_unless_it_is_huge(two_layers: Graph) -> None:
+    frame = Plan.keep_all(two_layers)._repr_html_()
+    assert frame is not None
+    assert frame.startswith("<iframe")
+    assert "sandbox" in frame
+    huge = Graph("huge", [checkmate.Tensor("n" * 5_000_000, 1)], [checkmate.Op("op", 1, [], [0])])
+    assert Plan.keep_all(huge)._repr_html_() is None

@@ -204,6 +204,13 @@ def test_what_is_returned_beside_the_loss_comes_back(cache: Path) -> None:
     assert step(batch, 3.0)[0] == pytest.approx(1.5 * loss.item())  # a plain value is part of the situation
 
 
+def test_shows_its_plan_as_a_page(cache: Path, tmp_path: Path) -> None:
+    step = checkmate.compile(torch.nn.Linear(8, 8), networks.squared, (torch.randn(4, 8),), cache=cache)
+    step.report(tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text() == step.plan.to_html()
+    assert str(step._repr_html_()).startswith("<iframe")
+
+
 def test_autocast_to_bfloat16(cache: Path) -> None:
     def loss_fn(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
         with torch.autocast("cpu", dtype=torch.bfloat16):

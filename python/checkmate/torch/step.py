@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 import checkmate
-from checkmate import Graph, InfeasibleError, Plan
+from checkmate import Graph, InfeasibleError, Plan, SweepPoint
 from checkmate._core import bytes_text, parse_bytes
 from checkmate.torch.accumulate import accumulate_into
 from checkmate.torch.capture import Capture, LossFn, capture_step
@@ -91,6 +92,13 @@ class Step:
     def timings(self) -> Timings:
         """How long compiling took, for that batch."""
         return self._latest.timings
+
+    def report(self, path: str | os.PathLike[str], points: Iterable[SweepPoint] = ()) -> None:
+        """Writes the page of docs/report.md: the plan beside the step without recomputation."""
+        self.plan.report(path, points)
+
+    def _repr_html_(self) -> str | None:
+        return self.plan._repr_html_()
 
     def __call__(self, *batch: Any) -> Any:
         """One step on a batch; its result is that of loss_fn."""

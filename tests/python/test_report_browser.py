@@ -1,0 +1,257 @@
+"""Reports in a real browser: Debian's Chromium, driven by Selenium."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import checkmate
+from checkmate import Graph, Op, Plan, Tensor
+
+pytest.importorskip("selenium")
+from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import WebDriverWait
+
+DRIVER = shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(DRIVER is None, reason="no chromedriver here: make setup installs Debian's chromium-driver")
+WICKED = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+
+
+class Page:
+    """A report that is open in the browser."""
+
+    def __init__(self, browser: webdriver.Chrome, path: Path) -> None:
+        self.browser = browser
+        browser.get(path.as_uri())
+        self.wait("return document.documentElement.dataset.ready")
+
+    def script(self, text: str, *arguments: object) -> Any:
+        return self.browser.execute_script(text, *arguments)
+
+    def wait(self, text: str, *arguments: object) -> Any:
+        return WebDriverWait(self.browser, 60).until(lambda _: self.script(text, *arguments))
+
+    def find(self, selector: str) -> WebElement:
+        return self.browser.find_element(By.CSS_SELECTOR, selector)
+
+    def texts(self, selector: str) -> list[str]:
+        """Of all that match, hidden ones too."""
+        found: list[str] = self.script("return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)", selector)
+        return found
+
+    def point_at(self, canvas: WebElement, share: float) -> None:
+        """Puts the pointer at so much of the width."""
+        self.script("arguments[0].scrollIntoView({block: 'center'})", canvas)
+        width = canvas.size["width"]
+        ActionChains(self.browser).move_to_element_with_offset(canvas, int(width * (share - 0.5)), 0).perform()
+
+    def zoom_of(self, canvas: str) -> float:
+        return float(self.script("return d3.zoomTransform(document.querySelector(arguments[0])).k", canvas))
+
+    def wait_for_step(self, step: int) -> None:
+        """Until what is in memory then is shown."""
+        self.wait("return +document.getElementById('moment').dataset.step === arguments[0]", step)
+
+    def shown_step(self) -> int:
+        return int(self.script("return +document.getElementById('moment').dataset.step"))
+
+    def complaints(self) -> list[str]:
+        """What the console has to say; requests that were made; whether the page gave up."""
+        lines = [str(entry["message"]) for entry in self.browser.get_log("browser")]  # type: ignore[no-untyped-call]
+        requests: list[str] = self.script("return performance.getEntriesByType('resource').map((entry) => entry.name)")
+        return lines + requests + ([] if self.script("return document.getElementById('problem').hidden") else ["gave up"])
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[webdriver.Chrome]:
+    options = webdriver.ChromeOptions()
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1360,1000", "--hide-scrollbars"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module", params=["unet", "resnet50", "large"])
+def plan(request: pytest.FixtureRequest) -> Plan:
+    if request.param == "large":  # 2,500 layers, the loss, and a gradient each
+        return checkmate.solve(checkmate.load("zoo:linear?n=2500"), "5%", method="chen-greedy")
+    graph = checkmate.load(f"zoo:{request.param}?batch=32")
+    return checkmate.solve(graph, "60%", time_limit=3, gap=0.01, progress=False)
+
+
+@pytest.fixture(scope="module")
+def page(browser: webdriver.Chrome, plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Page:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    points = []
+    if len(plan.graph) < 1000:
+        points = checkmate.sweep(plan.graph, "100%..60%:20%", ["ap-greedy", "auto"], time_limit=1, progress=False)
+    plan.report(path, points)
+    assert path.stat().st_size < 3_000_000
+    return Page(browser, path)
+
+
+def test_opens_without_a_complaint_or_a_request(page: Page, plan: Plan) -> None:
+    assert page.complaints() == []
+    assert page.find("h1").text == plan.graph.name
+    headline = page.texts("#headline dd")
+    assert f"{plan.peak / 2**30:.1f} GiB" in headline or plan.graph.name.startswith("linear")
+    assert any(f"in {sum(times for _, times, _ in plan.recomputed):,} run" in text for text in headline)
+
+
+def test_begins_at_the_peak(page: Page, plan: Plan) -> None:
+    page.find("#to-peak").click()
+    page.wait_for_step(plan.memory.index(plan.peak))
+
+
+def test_tells_what_is_in_memory_where_the_pointer_is(page: Page, plan: Plan) -> None:
+    canvas = page.find("#timeline-canvas")
+    page.find("#timeline-axis input[value=steps]").find_element(By.XPATH, "..").click()
+    seen = set()
+    for share in (0.1, 0.3, 0.5):
+        page.point_at(canvas, share)
+        off = f"Math.abs(+document.getElementById('moment').dataset.step / {len(plan)} - {share})"
+        page.wait(f"return {off} < 0.05")
+        step = page.shown_step()
+        seen.add(step)
+        assert page.texts("#moment .what bdi") == [plan.graph.ops[plan.steps[step]].name]
+    assert len(seen) == 3
+    assert page.complaints() == []
+
+
+def test_stays_where_one_clicked_and_moves_with_the_keys(page: Page, plan: Plan) -> None:
+    canvas = page.find("#timeline-canvas")
+    page.point_at(canvas, 0.4)
+    ActionChains(page.browser).click().perform()
+    clicked = int(canvas.get_attribute("aria-valuenow") or -1)
+    assert clicked == pytest.approx(0.4 * len(plan), abs=0.05 * len(plan) + 2)
+    ActionChains(page.browser).move_to_element(page.find("h1")).perform()
+    page.wait_for_step(clicked)
+    canvas.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_LEFT)
+    page.wait_for_step(clicked + 1)
+    assert f"step {clicked + 1} of {len(plan)}" in str(canvas.get_attribute("aria-valuetext"))
+    canvas.send_keys(Keys.END)
+    page.wait_for_step(len(plan) - 1)
+    canvas.send_keys(Keys.HOME)
+    page.wait_for_step(0)
+    assert page.complaints() == []
+
+
+def test_sorts_its_tables(page: Page, plan: Plan) -> None:
+    def head(label: str) -> WebElement:
+        return page.find("#recomputed-table").find_element(By.XPATH, f".//th[.//button[text()='{label}']]")
+
+    again = plan.recomputed
+    assert head("cost").get_attribute("aria-sort") == "descending"
+    for label, column in (("times", 1), ("cost", 2)):
+        for direction in ("descending", "ascending"):
+            head(label).find_element(By.TAG_NAME, "button").click()
+            assert head(label).get_attribute("aria-sort") == direction
+            best = max(row[column] for row in again) if direction == "descending" else min(row[column] for row in again)
+            shown = page.texts("#recomputed-table tbody tr:first-child td:first-child")[0]
+            assert shown in [plan.graph.ops[row[0]].name for row in again if row[column] == best]
+    name = page.texts("#recomputed-table tbody button.link")[0]
+    page.find("#recomputed-table tbody button.link").click()
+    page.wait("return document.querySelector('#moment .what').textContent === arguments[0] + ' recomputed'", name)
+
+
+def test_zooms_and_moves_the_map(page: Page) -> None:
+    canvas = page.find("#map-canvas")
+    page.point_at(canvas, 0.5)
+    page.find("#map-zoom button:nth-child(2)").click()
+    by_button = page.zoom_of("#map-canvas")
+    assert by_button > 1.5
+    page.point_at(canvas, 0.5)
+    ActionChains(page.browser).click().perform()  # now the wheel is the map's
+    page.script(
+        "arguments[0].dispatchEvent(new WheelEvent('wheel', {deltaY: -400, bubbles: true, cancelable: true,"
+        " clientX: innerWidth / 2, clientY: innerHeight / 2}))",
+        canvas,
+    )
+    assert page.zoom_of("#map-canvas") > by_button
+    before = page.script("return d3.zoomTransform(arguments[0]).x", canvas)
+    ActionChains(page.browser).click_and_hold(canvas).move_by_offset(-80, 0).release().perform()
+    assert page.script("return d3.zoomTransform(arguments[0]).x", canvas) < before
+    canvas.send_keys("0")
+    assert page.zoom_of("#map-canvas") == 1
+    assert page.complaints() == []
+
+
+def test_shows_the_network_of_small_graphs(page: Page, plan: Plan) -> None:
+    small = len(plan.graph) <= 200
+    assert page.find("#network").is_displayed() == small
+    if small:
+        assert len(page.browser.find_elements(By.CSS_SELECTOR, "circle.node")) == len(plan.graph)
+
+
+def test_is_dark_where_the_system_is(page: Page) -> None:
+    def emulate(scheme: str) -> None:
+        features = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", features)
+        page.wait("return document.documentElement.dataset.theme === arguments[0]", scheme)
+
+    for scheme in ("dark", "light"):
+        emulate(scheme)
+    page.find("#theme").click()
+    page.wait("return document.documentElement.dataset.theme === 'dark'")
+    page.find("#theme").click()
+
+
+def test_prints(page: Page) -> None:
+    assert page.browser.print_page().startswith("JVBERi0")  # "%PDF-"
+    assert page.complaints() == []
+
+
+def named(name: str) -> Graph:
+    tensors = [Tensor(name, 8), Tensor(name, 8), Tensor(name, 8, output=True)]
+    return Graph(name, tensors, [Op(name, 1, [], [0]), Op(name, 1, [0], [1]), Op(name, 1, [0, 1], [2])], cost_unit=name[:20])
+
+
+@pytest.mark.parametrize("name", [WICKED, "n" * 10_000, "卷积 слой é 🦊 \u202eback\u2028line", "", "a\nb"])
+def test_shows_any_name_as_text(browser: webdriver.Chrome, tmp_path: Path, name: str) -> None:
+    graph = named(name)
+    plan = Plan.from_steps(graph, [0, 1, 0, 2])
+    path = tmp_path / "report.html"
+    plan.report(path)
+    page = Page(browser, path)
+    assert page.complaints() == []
+    assert page.script("return document.images.length") == 0
+    (shown,) = page.texts("#moment .what bdi")
+    assert len(shown) <= 60
+    if len(name) > 60:
+        assert page.find("#moment .what bdi").get_attribute("title") == name
+        assert shown[:50] == name[:50]
+    elif name == WICKED:
+        assert shown == WICKED
+    assert len(page.browser.find_elements(By.CSS_SELECTOR, "#recomputed-table tbody tr")) == 1
+
+
+def test_shows_a_graph_of_one_op_that_costs_nothing(browser: webdriver.Chrome, tmp_path: Path) -> None:
+    plan = Plan.keep_all(Graph("one", [Tensor("t", 0)], [Op("op", 0, [], [0])]))
+    plan.report(tmp_path / "report.html")
+    page = Page(browser, tmp_path / "report.html")
+    assert page.complaints() == []
+    assert "Nothing: every op runs once." in page.find("#recomputed").text
+    assert not page.find("#tradeoff").is_displayed()
+
+
+def test_shows_itself_in_a_notebook(browser: webdriver.Chrome, tmp_path: Path) -> None:
+    plan = Plan.from_steps(named(WICKED), [0, 1, 0, 2])
+    frame = plan._repr_html_()
+    assert frame is not None
+    (tmp_path / "cell.html").write_text(f"<!doctype html><meta charset=utf-8><body>{frame}</body>")
+    browser.get((tmp_path / "cell.html").as_uri())
+    browser.switch_to.frame(0)
+    WebDriverWait(browser, 60).until(lambda _: browser.execute_script("return document.documentElement.dataset.ready"))
+    assert browser.find_element(By.ID, "title").text == WICKED
+    browser.switch_to.default_content()
+    assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
