@@ -84,9 +84,10 @@ Result<std::string> report_html(const Graph& graph, const Plan& plan, const Repo
                                                       options.lower_bound->count(), run->cost.count())};
   }
   using namespace report;
-  const std::string policy =
-      fmt::format("default-src 'none'; script-src {} {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'",
-                  policy_hash(kD3), policy_hash(kScript), policy_hash(kStyle));
+  const std::string policy = fmt::format(
+      "default-src 'none'; script-src {} {}; style-src {}; img-src data:; base-uri 'none'; form-action "
+      "'none'",
+      policy_hash(kD3), policy_hash(kScript), policy_hash(kStyle));
   return Filler(kTemplate)
       .put("@POLICY@", policy)
       .put("@STYLE@", kStyle)
