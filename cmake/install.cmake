@@ -10,4 +10,4 @@ configure_package_config_file(cmake/checkmate-config.cmake.in ${PROJECT_BINARY_D
   INSTALL_DESTINATION ${checkmate_package_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/checkmate-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/checkmate-config.cmake ${PROJECT_BINARY_DIR}/checkmate-config-version.cmake
-  cmake/FindHiGHS.cmake DESTINATION ${checkmate_package_dir})
+  cmake/FindHiGHS.cmake cmake/FindCairo.cmake DESTINATION ${checkmate_package_dir})

@@ -4,7 +4,7 @@
 set -u
 cd "$(dirname "$0")/.."
 
-apt_packages=(cmake ninja-build pkg-config python3-venv python3-dev libcli11-dev libsimdjson-dev libfmt-dev libgtest-dev libgmock-dev
+apt_packages=(cmake ninja-build pkg-config python3-venv python3-dev libcli11-dev libsimdjson-dev libfmt-dev libcairo2-dev libgtest-dev libgmock-dev
   librapidcheck-dev libbenchmark-dev clang clang-format clang-tidy libclang-rt-14-dev node-d3 chromium chromium-driver)
 requirements=requirements.txt
 stamp=.venv/.setup-$(cat scripts/setup.sh "$requirements" | sha256sum | cut -c1-16)
