@@ -17,6 +17,12 @@ struct Finished {
 /// Runs a program found on the PATH or by its path, without a shell.
 Finished run(const std::vector<std::string>& command);
 
+/// The same on a terminal of so many columns: all that it shows, stdout and stderr together, as it is sent,
+/// with
+/// `\n` for each end of a line. `environment` is of the kind `NAME=value`, an empty value being none.
+Finished run_on_terminal(const std::vector<std::string>& command, unsigned short columns,
+                         const std::vector<std::string>& environment = {});
+
 /// An empty folder that is gone with its test.
 class ScratchFolder {
  public:

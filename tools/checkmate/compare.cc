@@ -8,6 +8,9 @@
 #include "answer.h"
 #include "console.h"
 #include "interrupt.h"
+#include "progress_line.h"
+#include "sparkline.h"
+#include "terminal.h"
 #include "verbs.h"
 
 namespace checkmate::tool {
@@ -26,7 +29,8 @@ std::vector<std::string> row(const Graph& graph, const std::string& method, cons
     return percent(keep_all == Bytes{0} ? 1 : made / static_cast<double>(keep_all.count()));
   };
   const bool over = !result.plan && result.least_peak;
-  std::vector<std::string> cells = {method, over ? "does not fit" : std::string(to_string(result.status))};
+  const Tint tint = result.plan ? Tint::kGood : over ? Tint::kBad : Tint::kUnsure;
+  std::vector<std::string> cells = {method, tinted(over ? "does not fit" : to_string(result.status), tint)};
   if (result.plan) {
     cells.insert(cells.end(), {times(overhead(graph, result.cost)), to_string(result.peak),
                                share(result.peak), percent(relative_gap(result.cost, result.lower_bound))});
@@ -47,17 +51,23 @@ int run(const Flags& flags) {
   if (!chosen) return report(chosen.error());
   const Interrupt interrupt;
   const Bytes keep_all = keep_all_peak(graph);
-  Table table({"method", "status", "overhead", "peak", "of keep-all", "gap", "time"});
+  Table table({"method", "status", "overhead", "peak", "of keep-all", "gap", "time"},
+              {"of keep-all", "time"});
   JsonWriter json;
   json.begin_object().member("graph", graph.name()).member("budget_bytes", options.budget.count());
   json.member("keep_all_peak_bytes", keep_all.count()).member("fixed_bytes", graph.fixed_bytes().count());
   json.key("results").begin_array();
   Status best = Status::kUnknown;
+  std::optional<SolveResult> cheapest;
   std::map<std::string, std::vector<std::string>> notes;  // methods by what they say
   for (const std::string& method : *chosen) {
     options.method = method;
-    const Result<SolveResult> result = solve(graph, options, interrupt.token());
+    const Result<SolveResult> result = [&, &graph = graph, &options = options] {
+      const ProgressLine line(method + ": ", graph, options);
+      return solve(graph, options, interrupt.token());
+    }();
     if (!result) return report(result.error());
+    if (result->plan && (!cheapest || result->cost < cheapest->cost)) cheapest = *result;
     best = std::min(best, result->status);
     table.add(row(graph, method, *result, keep_all));
     if (!result->plan && !result->least_peak) notes[result->detail].push_back(method);
@@ -68,10 +78,15 @@ int run(const Flags& flags) {
   if (flags.json) {
     fmt::print("{}\n", json.text());
   } else {
-    fmt::print("budget {} of {} for keep-all, {} of both fixed\n", to_string(options.budget),
-               to_string(keep_all + graph.fixed_bytes()), to_string(graph.fixed_bytes()));
+    print_line(fmt::format("budget {} of {} for keep-all, {} of both fixed", to_string(options.budget),
+                           to_string(keep_all + graph.fixed_bytes()), to_string(graph.fixed_bytes())));
     table.print();
-    for (const auto& [note, speakers] : notes) fmt::print("{}: {}\n", fmt::join(speakers, ", "), note);
+    if (cheapest) {
+      fmt::print("\n");
+      print_sparklines(graph, *cheapest->plan, options.budget, "cheapest");
+    }
+    for (const auto& [note, speakers] : notes)
+      print_line(fmt::format("{}: {}", fmt::join(speakers, ", "), note));
   }
   return exit_code_of(best);
 }

@@ -1,41 +1,97 @@
 #include "console.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "checkmate/io.h"
+#include "terminal.h"
 
 namespace checkmate::tool {
 namespace {
 
-/// Characters, not bytes: names are UTF-8.
-std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+using Rows = std::vector<std::vector<std::string>>;
+constexpr std::size_t kBetween = 2;
+
+std::vector<std::size_t> widths_of(const Rows& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+  }
+  return widths;
+}
+
+std::size_t table_width(const Rows& rows) {
+  const std::vector<std::size_t> widths = widths_of(rows);
+  return std::accumulate(widths.begin(), widths.end(), kBetween * (widths.size() - 1));
+}
+
+/// The rows as far as they fit so many columns.
+Rows narrowed(Rows rows, const std::vector<std::string>& spare, std::size_t columns) {
+  for (const std::string& name : spare) {
+    if (table_width(rows) <= columns) break;
+    const auto place = std::find(rows[0].begin(), rows[0].end(), name) - rows[0].begin();
+    for (auto& row : rows) {
+      if (place < static_cast<std::ptrdiff_t>(row.size())) row.erase(row.begin() + place);
+    }
+  }
+  constexpr std::size_t kShortest = 8;
+  const std::size_t width = table_width(rows);
+  if (width <= columns) return rows;
+  const std::size_t first = widths_of(rows)[0];
+  const std::size_t room = std::max(kShortest, first - std::min(first, width - columns));
+  for (auto& row : rows) row[0] = cut_to(row[0], room);
+  return rows;
 }
 
 }  // namespace
 
 void Table::print() const {
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows_) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
-  }
-  for (const auto& row : rows_) {
+  const Rows rows = out_terminal().watched ? narrowed(rows_, spare_, out_terminal().columns) : rows_;
+  const std::vector<std::size_t> widths = widths_of(rows);
+  for (const auto& row : rows) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
       const std::string pad(widths[i] - width_of(row[i]), ' ');
-      line += i == 0 ? row[i] + pad : "  " + pad + row[i];
+      line += i == 0 ? row[i] + pad : std::string(kBetween, ' ') + pad + row[i];
     }
     line.erase(line.find_last_not_of(' ') + 1);
     fmt::print("{}\n", line);
   }
 }
 
-void print_fact(std::string_view name, std::string_view value) { fmt::print("{:<22}{}\n", name, value); }
+namespace {
+
+/// `begin`, then the value, which on a terminal is broken between words into lines that begin with as many
+/// spaces as `begin` is wide.
+void print_broken(std::string begin, std::string_view value) {
+  const std::size_t indent = begin.size();
+  const std::size_t columns = out_terminal().columns;
+  const std::size_t room = columns > indent + 20 ? columns - indent : 0;
+  while (out_terminal().watched && room > 0 && width_of(value) > room) {
+    // The last space before the edge; a word that is longer than the line is left to the terminal.
+    std::size_t end = 0;
+    for (std::size_t at = value.find(' '); at != std::string_view::npos; at = value.find(' ', at + 1)) {
+      if (width_of(value.substr(0, at)) > room) break;
+      end = at;
+    }
+    if (end == 0) break;
+    fmt::print("{}{}\n", begin, value.substr(0, end));
+    value.remove_prefix(end + 1);
+    begin.assign(indent, ' ');
+  }
+  fmt::print("{}{}\n", begin, value);
+}
+
+}  // namespace
+
+void print_fact(std::string_view name, std::string_view value) {
+  print_broken(fmt::format("{:<{}}", name, kFactColumn), value);
+}
+
+void print_line(std::string_view text) { print_broken("", text); }
 
 Result<void> write_output(const std::string& path, std::string_view text) {
   if (path != "-") return write_file(path, text);
@@ -47,6 +103,6 @@ std::string times(double ratio) { return fmt::format("{:.4f}x", ratio); }
 std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
 std::string seconds_text(double seconds) { return fmt::format("{:.3f} s", seconds); }
 
-bool progress_wanted() { return ::isatty(STDERR_FILENO) != 0; }
+bool progress_wanted() { return err_terminal().watched; }
 
 }  // namespace checkmate::tool

@@ -9,19 +9,25 @@
 
 namespace checkmate::tool {
 
-/// Rows under a header, columns aligned: the first to the left, the others to the right.
+/// Rows under a header, columns aligned: the first to the left, the others to the right. On a terminal that
+/// is too narrow, columns are left out, those of `spare` in their order, and then the first one is cut.
 class Table {
  public:
-  explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
+  explicit Table(std::vector<std::string> header, std::vector<std::string> spare = {})
+      : rows_{std::move(header)}, spare_(std::move(spare)) {}
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   void print() const;
 
  private:
   std::vector<std::vector<std::string>> rows_;
+  std::vector<std::string> spare_;
 };
 
-/// `name   value`, aligned over several lines.
+inline constexpr std::size_t kFactColumn = 22;  ///< where the values begin
+/// `name   value`, aligned over several lines; on a terminal, long values are broken between words.
 void print_fact(std::string_view name, std::string_view value);
+/// A line of its own, broken in the same way.
+void print_line(std::string_view text);
 
 /// To a file, whole or not at all, or to stdout for `-`.
 Result<void> write_output(const std::string& path, std::string_view text);

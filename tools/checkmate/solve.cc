@@ -6,6 +6,9 @@
 #include "console.h"
 #include "explanation.h"
 #include "interrupt.h"
+#include "progress_line.h"
+#include "sparkline.h"
+#include "terminal.h"
 #include "text.h"
 #include "verbs.h"
 
@@ -20,22 +23,13 @@ struct Flags {
   bool json = false;
 };
 
-/// One line on the terminal, written over again and again.
-void print_progress(std::string_view task, const Graph& graph, const Progress& progress) {
-  std::string line = fmt::format("\r\x1b[K{}{:.1f} s", task, progress.seconds);
-  if (progress.cost) line += "  best " + times(overhead(graph, *progress.cost));
-  const std::optional<Cost> bound = progress.bound ? progress.bound : progress.stage_bound;
-  const std::string_view kind = progress.bound ? "" : "stage ";
-  if (bound) line += fmt::format("  {}bound {}", kind, times(overhead(graph, *bound)));
-  if (progress.cost && bound) {
-    const double gap = relative_gap(*progress.cost, std::min(*progress.cost, *bound));
-    line += fmt::format("  {}gap {}", kind, percent(gap));
-  }
-  fmt::print(stderr, "{}", line);
+Tint tint_of(Status status) {
+  if (status == Status::kInfeasible) return Tint::kBad;
+  return status == Status::kUnknown ? Tint::kUnsure : Tint::kGood;
 }
 
 void print_answer(const Graph& graph, const SolveOptions& options, const SolveResult& result) {
-  print_fact("status", to_string(result.status));
+  print_fact("status", tinted(to_string(result.status), tint_of(result.status)));
   print_fact("method", result.method);
   print_fact("order", to_string(options.order));
   print_fact("budget", to_string(options.budget));
@@ -52,6 +46,7 @@ void print_answer(const Graph& graph, const SolveOptions& options, const SolveRe
     print_fact("steps",
                fmt::format("{} for {}", grouped(static_cast<std::int64_t>(result.plan->steps.size())),
                            counted(graph.op_count(), "op")));
+    print_sparklines(graph, *result.plan, options.budget, "plan");
   }
   if (result.status == Status::kInfeasible) print_fact("needs at least", to_string(*result.min_feasible));
   if (!result.detail.empty()) print_fact("because", result.detail);
@@ -77,28 +72,8 @@ std::string method_list() {
   return names;
 }
 
-/// Tells on the terminal how the searches of the task go, and clears the line in the end.
-class ProgressLine {
- public:
-  ProgressLine(std::string_view task, Problem& problem) : options_(problem.options) {
-    if (!progress_wanted()) return;
-    options_.on_progress = [task, &graph = problem.graph](const Progress& progress) {
-      print_progress(task, graph, progress);
-    };
-  }
-  ~ProgressLine() {
-    if (options_.on_progress) fmt::print(stderr, "\r\x1b[K");
-    options_.on_progress = {};
-  }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-
- private:
-  SolveOptions& options_;
-};
-
 Result<SolveResult> search(Problem& problem, const std::stop_token& stop) {
-  const ProgressLine line("", problem);
+  const ProgressLine line("", problem.graph, problem.options);
   return solve(problem.graph, problem.options, stop);
 }
 
@@ -108,7 +83,7 @@ Result<std::optional<Explained>> explained(Problem& problem, const SolveResult& 
   if (!result.plan) return std::optional<Explained>();
   Result<Explanation> plan = explain(problem.graph, *result.plan);
   if (!plan) return plan.error();
-  const ProgressLine line("price of memory: ", problem);
+  const ProgressLine line("price of memory: ", problem.graph, problem.options);
   Result<PriceOfMemory> price = price_of_memory(problem.graph, problem.options, result, stop);
   if (!price) return price.error();
   return std::optional(Explained{std::move(*plan), std::move(*price)});

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "checkmate/checkmate.h"
+
+namespace checkmate::tool {
+
+/// While it lives, one line on the terminal tells how the searches with these options go: time, best cost,
+/// bound and gap, written over again and again. It is cut to the terminal, so that it stays one line, and
+/// gone in the end. Nothing where nobody watches, or the terminal cannot do it.
+class ProgressLine {
+ public:
+  ProgressLine(std::string task, const Graph& graph, SolveOptions& options);
+  ~ProgressLine();
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+ private:
+  SolveOptions& options_;
+};
+
+}  // namespace checkmate::tool
