@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <map>
 
@@ -34,6 +35,17 @@ constexpr PaperNetwork kResNet50 = {"ResNet50", "resnet50?batch=256", "ResNet50_
 constexpr PaperNetwork kFcn8 = {"FCN8", "fcn8?batch=32", "fcn_8_vgg_"};
 constexpr PaperNetwork kSegNet = {"SegNet", "segnet?batch=32", "segnet_"};
 
+/// The paper's figure of a network: the file's name is the network's, in small letters.
+ExperimentFigure overhead_figure(std::string_view network, const Graph& graph,
+                                 std::span<const SweepPoint> points) {
+  std::string file = "overhead_";
+  for (const char c : network) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+      file += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return {file, fmt::format("{}: overhead against budget", network), tradeoff_of(graph, points)};
+}
+
 std::string ratio(double value) { return fmt::format("{:.3f}", value); }
 
 class Reproduction {
@@ -46,6 +58,7 @@ class Reproduction {
   Result<Experiment> max_batches();
   Result<Experiment> overheads();
   Result<Experiment> solve_times();
+  Result<Experiment> stage_maps();
 
  private:
   void say(std::string_view what) const {
@@ -213,10 +226,14 @@ Result<Experiment> Reproduction::max_batches() {
       .header = {"network", "keep-all", "linearized sqrt(n)", "linearized greedy", "lp-round", "milp",
                  "upper limit", "paper's Checkmate"},
       .rows = {}};
+  std::vector<BatchBar> bars;
   for (const Row& row : kRows) {
     const std::string base(row.network.zoo.substr(0, row.network.zoo.find('?')));
     std::vector<std::string> cells = {std::string(row.network.name)};
     std::int64_t limit = INT64_MAX;
+    const auto bar = [&](std::string_view method, std::int64_t batch) {
+      bars.push_back({std::string(row.network.name), std::string(method), batch});
+    };
     const std::array<std::pair<std::string_view, std::string_view>, 5> methods = {
         {{"keep-all", row.keep_all},
          {"linear-sqrt", row.sqrt},
@@ -232,23 +249,27 @@ Result<Experiment> Reproduction::max_batches() {
                     {.memory = Bytes{16'000'000'000}, .solve = solve_options, .largest = 4096}, stop_);
       if (!found) return found.error();
       limit = std::min(limit, found->upper_limit);
+      bar(method, found->batch);
       const std::string ours = fmt::format("{}{}", found->batch, found->proven ? ", proven" : "");
       cells.push_back(paper.empty() ? ours : fmt::format("{} / {}", paper, ours));
     }
     cells.push_back(std::to_string(limit));
     cells.emplace_back(row.checkmate);
+    bar("the paper's Checkmate", std::stoll(std::string(row.checkmate)));  // of `57 (61)` the first
     table.rows.push_back(std::move(cells));
   }
   table.remark =
       "The upper limit is proven: at the next batch one op alone, with its inputs and outputs, passes the "
       "memory.";
+  table.figures.push_back(
+      {"max_batch", "Largest batch in 16 GB with at most one extra forward pass", std::move(bars)});
   return table;
 }
 
 Result<Experiment> Reproduction::overheads() {
-  const std::vector<std::string> methods = {"chen-sqrt", "chen-greedy", "ap-sqrt",
-                                            "ap-greedy", "linear-sqrt", "linear-greedy",
-                                            "griewank",  "lp-round",    "milp"};
+  const std::vector<std::string> methods = {"chen-sqrt",   "chen-greedy",   "ap-sqrt",  "ap-greedy",
+                                            "linear-sqrt", "linear-greedy", "griewank", "lp-round",
+                                            "milp",        "auto"};
   Experiment table{.name = "overhead",
                    .title = "Overhead against budget; " + costs(),
                    .header = {"network", "budget", "share"},
@@ -264,9 +285,9 @@ Result<Experiment> Reproduction::overheads() {
     for (const SweepPoint& point : *points) {
       if (point.result.plan)
         cells[point.budget][point.method] = fmt::format("{:.4f}", overhead(*graph, point.result.cost));
-      const Cost bound = std::max(point.result.lower_bound, point.result.stage_lower_bound.value_or(Cost{0}));
+      // For every plan of the order: those of auto need not be of the paper's class.
       std::string& best = cells[point.budget]["bound"];
-      best = std::max(best, fmt::format("{:.4f}", overhead(*graph, bound)));
+      best = std::max(best, fmt::format("{:.4f}", overhead(*graph, point.result.lower_bound)));
     }
     for (auto& [budget, by_method] : cells) {
       if (by_method.size() == 1) continue;  // the bound alone: no method has a plan
@@ -278,8 +299,9 @@ Result<Experiment> Reproduction::overheads() {
       row.push_back(by_method["bound"]);
       table.rows.push_back(std::move(row));
     }
+    table.figures.push_back(overhead_figure(network.name, *graph, *points));
   }
-  table.remark = "An empty cell: no plan. The bound is that of the paper's class of plans.";
+  table.remark = "An empty cell: no plan. The bound holds for every plan of the order.";
   return table;
 }
 
@@ -325,10 +347,59 @@ Result<Experiment> Reproduction::solve_times() {
   return table;
 }
 
-constexpr std::array<std::string_view, 5> kNames = {"integrality-gap", "approximation", "max-batch",
-                                                    "overhead", "solve-time"};
+Result<Experiment> Reproduction::stage_maps() {
+  const Result<Graph> graph = zoo::build("linear?n=32");
+  if (!graph) return graph.error();
+  Experiment table{.name = "stage-map",
+                   .title = "What the plans for a chain of 32 layers (65 ops) do; unit costs and sizes",
+                   .header = {"plan", "budget", "peak", "recomputed runs", "overhead", "gap"},
+                   .rows = {}};
+  struct Case {
+    std::string_view name;
+    std::string_view method;
+    std::int64_t budget;  ///< 0: as much memory as the plan before it takes
+  };
+  constexpr std::int64_t kRoomy = 65;
+  constexpr std::array kCases = {Case{"keep-all", "keep-all", kRoomy},
+                                 Case{"Chen, sqrt(n)", "chen-sqrt", kRoomy}, Case{"optimal", "auto", 0},
+                                 Case{"optimal", "auto", 6}};
+  std::vector<MapPanel> panels;
+  Bytes peak{kRoomy};
+  for (const Case& c : kCases) {
+    say(c.name);
+    SolveOptions solve_options = this->solve_options();
+    solve_options.method = c.method;
+    solve_options.budget = c.budget == 0 ? peak : Bytes{c.budget};
+    const Result<SolveResult> result = solve(*graph, solve_options, stop_);
+    if (!result) return result.error();
+    if (!result->plan)
+      return Error{ErrorCode::kInvalidArgument, fmt::format("no plan for {}; give it more time", c.name)};
+    peak = result->peak;
+    Result<StageMap> map = stage_map(*graph, *result->plan);
+    if (!map) return map.error();
+    table.rows.push_back({std::string(c.name), std::to_string(solve_options.budget.count()),
+                          std::to_string(result->peak.count()), std::to_string(map->recomputed.size()),
+                          fmt::format("{:.4f}", overhead(*graph, result->cost)),
+                          fmt::format("{:.2f}%", 100 * relative_gap(result->cost, result->lower_bound))});
+    panels.push_back(
+        {fmt::format("{}: {} units, {:.2f}x", c.name, result->peak.count(), overhead(*graph, result->cost)),
+         std::move(*map)});
+  }
+  table.figures.push_back({"stage_map", "Stages of plans for a chain of 32 layers", std::move(panels)});
+  return table;
+}
+
+constexpr std::array<std::string_view, 6> kNames = {"integrality-gap", "approximation", "max-batch",
+                                                    "overhead",        "solve-time",    "stage-map"};
 
 }  // namespace
+
+Result<std::string> ExperimentFigure::draw(PictureFormat format) const {
+  const PictureOptions options = {.format = format, .title = title};
+  if (const auto* tradeoff = std::get_if<Tradeoff>(&data)) return plot_tradeoff(*tradeoff, options);
+  if (const auto* bars = std::get_if<std::vector<BatchBar>>(&data)) return plot_max_batch(*bars, options);
+  return plot_map(std::get<std::vector<MapPanel>>(data), options);
+}
 
 std::string Experiment::csv() const {
   const auto line = [](const std::vector<std::string>& cells) {
@@ -367,6 +438,7 @@ Result<Experiment> reproduce(std::string_view name, const ReproduceOptions& opti
   if (name == "max-batch") return reproduction.max_batches();
   if (name == "overhead") return reproduction.overheads();
   if (name == "solve-time") return reproduction.solve_times();
+  if (name == "stage-map") return reproduction.stage_maps();
   return Error{ErrorCode::kInvalidArgument, fmt::format("unknown experiment {}; known are {}, all",
                                                         in_quotes(name), fmt::join(kNames, ", "))};
 }

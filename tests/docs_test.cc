@@ -89,6 +89,16 @@ TEST(Docs, ShowFilesThatAreRead) {
   EXPECT_EQ(timed->keep_all_cost(), Cost{6100 + 5340});  // matmul as measured, loss at 5200 + 20 x (8 - 1)
 }
 
+TEST(Docs, HaveTheReferenceThatTheProgramPrints) {
+  const std::string page = read_text(source() / "docs" / "command_line.md");
+  const std::string begin = "<!-- reference: scripts/write_reference.sh -->\n\n";
+  const std::size_t at = page.find(begin);
+  ASSERT_NE(at, std::string::npos);
+  const testing::Finished printed = testing::run({CHECKMATE_PROGRAM, "reference"});
+  EXPECT_EQ(printed.exit_code, 0);
+  EXPECT_EQ(page.substr(at + begin.size()), printed.out) << "run scripts/write_reference.sh";
+}
+
 TEST(Docs, LinkToFilesThatAreThere) {
   for (const auto& page : pages()) {
     const std::string text = read_text(page);

@@ -6,8 +6,10 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
+#include "checkmate/plot.h"
 #include "checkmate/result.h"
 
 /// The paper's experiments, at a size that fits one machine.
@@ -21,19 +23,29 @@ struct ReproduceOptions {
   std::function<void(std::string_view)> on_progress = {};
 };
 
-/// A table for a file and for people.
+/// A picture of the paper, drawn from what was measured here.
+struct ExperimentFigure {
+  std::string name;  ///< of its file, without the ending
+  std::string title;
+  std::variant<Tradeoff, std::vector<BatchBar>, std::vector<MapPanel>> data;
+
+  Result<std::string> draw(PictureFormat format) const;
+};
+
+/// A table for a file and for people, and figures where the paper has them.
 struct Experiment {
   std::string name;
   std::string title;
   std::vector<std::string> header;
   std::vector<std::vector<std::string>> rows;
   std::string remark = {};
+  std::vector<ExperimentFigure> figures = {};
 
   std::string csv() const;
   std::string markdown() const;
 };
 
-/// `integrality-gap`, `approximation`, `max-batch`, `overhead`, `solve-time`.
+/// `integrality-gap`, `approximation`, `max-batch`, `overhead`, `solve-time`, `stage-map`.
 std::span<const std::string_view> experiment_names();
 /// An error for an unknown name or a folder without the graphs.
 Result<Experiment> reproduce(std::string_view name, const ReproduceOptions& options,

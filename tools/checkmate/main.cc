@@ -16,8 +16,8 @@ int run(int argc, char** argv) {
       "Example: checkmate solve 'zoo:unet?batch=32' --budget 60%",
       "checkmate " CHECKMATE_VERSION);
   for (const auto add :
-       {add_solve, add_compare, add_sweep, add_bound, add_max_batch, add_reproduce, add_report, add_info,
-        add_simulate, add_verify, add_convert, add_zoo, add_completion})
+       {add_solve, add_compare, add_sweep, add_bound, add_max_batch, add_report, add_plot, add_reproduce,
+        add_info, add_simulate, add_verify, add_convert, add_zoo, add_completion, add_reference})
     add(parser);
   const int exit_code = parser.run(argc, argv);
   if (std::fflush(stdout) != 0) return report({ErrorCode::kIo, "cannot write the output: is the disk full?"});

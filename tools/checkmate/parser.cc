@@ -39,12 +39,73 @@ CLI::Option* add_whole_number(CLI::App& app, const std::string& names, Number& v
       ->default_str(fmt::format("{}", value));
 }
 
+/// In no list.
+bool is_hidden(const CLI::App& verb) { return verb.get_group().empty(); }
+
+std::vector<std::string> long_options(const CLI::App& verb) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : verb.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+/// For a cell of a table.
+std::string cell(std::string text) {
+  for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2))
+    text.insert(at, 1, '\\');
+  return text;
+}
+
+std::string option_row(const CLI::Option& option) {
+  const bool positional = option.get_positional();
+  std::string names = positional ? option.get_name(true) : option.get_name(false, true);
+  if (const std::size_t comma = names.find(','); comma != std::string::npos) names.insert(comma + 1, 1, ' ');
+  const bool takes_value = !positional && option.get_items_expected_max() > 0;
+  // What CLI11 calls a type may list choices: `TEXT:{json,dot}`.
+  std::string type = takes_value ? option.get_type_name() : "";
+  if (const std::size_t colon = type.find(':'); colon != std::string::npos) type = type.substr(colon + 1);
+  const std::string fallback = option.get_default_str();
+  const std::string last = option.get_required() ? "required"
+                           : fallback.empty()    ? ""
+                           : fallback == "[]"    ? ""
+                                                 : fmt::format("`{}`", fallback);
+  return fmt::format("| `{}{}{}` | {} | {} |\n", names, type.empty() ? "" : " ", cell(type),
+                     cell(option.get_description()), last);
+}
+
+std::string section(const CLI::App& verb, const std::string& name) {
+  std::string arguments;
+  std::string rows;
+  for (const CLI::Option* option : verb.get_options()) {
+    if (option->get_name(false, true).find("--help") != std::string::npos) continue;
+    if (option->get_positional()) {
+      arguments +=
+          option->get_required() ? " " + option->get_name(true) : " [" + option->get_name(true) + "]";
+    } else if (option->get_required()) {
+      arguments += fmt::format(" --{} {}", option->get_lnames().front(), option->get_type_name());
+    }
+    rows += option_row(*option);
+  }
+  std::string text = fmt::format("### `{}`\n\n{}.\n\n```\ncheckmate {}{}{}\n", name, verb.get_description(),
+                                 name, arguments, rows.empty() ? "" : " [OPTIONS]");
+  const std::string example = verb.get_footer();
+  text += fmt::format("{}\n```\n", example.substr(std::min(example.size(), std::string("Example: ").size())));
+  if (!rows.empty()) text += "\n| | | default |\n|---|---|---|\n" + rows;
+  return text;
+}
+
 int wrong_usage(std::string message) { return report({ErrorCode::kInvalidArgument, std::move(message)}); }
 
 }  // namespace
 
 Verb& Verb::argument(const std::string& name, std::string& value, const std::string& help, Need need) {
   app_.add_option(name, value, help)->required(need == Need::kRequired);
+  return *this;
+}
+
+Verb& Verb::arguments(const std::string& name, std::vector<std::string>& values, const std::string& help) {
+  app_.add_option(name, values, help);
   return *this;
 }
 
@@ -85,6 +146,11 @@ Verb& Verb::example(const std::string& command) {
   return *this;
 }
 
+Verb& Verb::hidden() {
+  app_.group("");
+  return *this;
+}
+
 Parser::Parser(const std::string& description, const std::string& version)
     : app_(std::make_unique<CLI::App>(description, "checkmate")) {
   app_->set_version_flag("--version", version);
@@ -93,8 +159,17 @@ Parser::Parser(const std::string& description, const std::string& version)
 
 Parser::~Parser() = default;
 
+Verb Parser::add_group(const std::string& name, const std::string& description) {
+  CLI::App* const group = app_->add_subcommand(name, description);
+  group->require_subcommand(1);
+  return Verb(*group);
+}
+
 Verb Parser::add(const std::string& name, const std::string& description, std::function<int()> action) {
-  CLI::App* const verb = app_->add_subcommand(name, description);
+  const std::size_t space = name.find(' ');
+  CLI::App* const parent =
+      space == std::string::npos ? app_.get() : app_->get_subcommand(name.substr(0, space));
+  CLI::App* const verb = parent->add_subcommand(name.substr(space + 1), description);  // npos + 1 is 0
   verb->callback([this, action = std::move(action)] { chosen_ = action; });
   return Verb(*verb);
 }
@@ -102,18 +177,40 @@ Verb Parser::add(const std::string& name, const std::string& description, std::f
 std::vector<Parser::Words> Parser::words() const {
   std::vector<Words> words;
   for (const CLI::App* verb : app_->get_subcommands({})) {
-    words.push_back({verb->get_name(), {}});
-    for (const CLI::Option* option : verb->get_options()) {
-      for (const std::string& name : option->get_lnames()) words.back().options.push_back("--" + name);
+    if (is_hidden(*verb)) continue;
+    words.push_back({verb->get_name(), long_options(*verb)});
+    std::vector<std::string>& options = words.back().options;
+    for (const CLI::App* inner : verb->get_subcommands({})) {
+      options.push_back(inner->get_name());
+      for (const std::string& name : long_options(*inner)) {
+        if (std::find(options.begin(), options.end(), name) == options.end()) options.push_back(name);
+      }
     }
   }
   return words;
+}
+
+std::string Parser::reference() const {
+  std::string text;
+  const auto add = [&](const CLI::App& verb, const std::string& name) {
+    text += (text.empty() ? "" : "\n") + section(verb, name);
+  };
+  for (const CLI::App* verb : app_->get_subcommands({})) {
+    if (is_hidden(*verb)) continue;
+    const std::vector<const CLI::App*> inner = verb->get_subcommands({});
+    if (inner.empty()) add(*verb, verb->get_name());
+    for (const CLI::App* part : inner) add(*part, verb->get_name() + " " + part->get_name());
+  }
+  return text;
 }
 
 int Parser::run(int argc, char** argv) {
   std::vector<std::string> verbs;
   for (const Words& words : words()) verbs.push_back(words.verb);
   const std::string known = fmt::format("{}", fmt::join(verbs, ", "));
+  for (const CLI::App* verb : app_->get_subcommands({})) {
+    if (is_hidden(*verb)) verbs.push_back(verb->get_name());
+  }
   if (argc < 2) return wrong_usage("give a verb: " + known + "; or --help");
   const std::string first = argv[1];
   if (!first.starts_with('-') && std::find(verbs.begin(), verbs.end(), first) == verbs.end()) {

@@ -19,6 +19,8 @@ class Verb {
 
   Verb& argument(const std::string& name, std::string& value, const std::string& help,
                  Need need = Need::kRequired);
+  /// Any number of them.
+  Verb& arguments(const std::string& name, std::vector<std::string>& values, const std::string& help);
   /// Names as in `-b,--budget`. An optional one shows its value so far as the default in --help.
   Verb& option(const std::string& names, std::string& value, const std::string& help,
                Need need = Need::kOptional);
@@ -30,6 +32,8 @@ class Verb {
                const std::string& help);
   Verb& flag(const std::string& names, bool& value, const std::string& help);
   Verb& example(const std::string& command);
+  /// Works, but is in no list: for the project's own use.
+  Verb& hidden();
 
  private:
   friend class Parser;
@@ -45,6 +49,8 @@ class Parser {
   Parser(const Parser&) = delete;
   Parser& operator=(const Parser&) = delete;
 
+  /// A verb that has verbs of its own, which are added as `GROUP NAME`.
+  Verb add_group(const std::string& name, const std::string& description);
   /// `action` returns the program's exit code.
   Verb add(const std::string& name, const std::string& description, std::function<int()> action);
   /// Parses, runs the verb that was named and returns its exit code. Prints help and the version; a mistake
@@ -53,10 +59,12 @@ class Parser {
 
   struct Words {
     std::string verb;
-    std::vector<std::string> options;  ///< long ones, with their dashes
+    std::vector<std::string> options;  ///< long ones, with their dashes; of a group, its verbs and theirs
   };
   /// For the shell's completion.
   std::vector<Words> words() const;
+  /// Every verb with its arguments and options, in Markdown: the reference in docs/command_line.md.
+  std::string reference() const;
 
  private:
   std::unique_ptr<CLI::App> app_;

@@ -16,9 +16,31 @@ struct Flags {
   std::string experiment;
   std::string graphs;
   std::string output = "reproduction";
+  std::string figures;
+  std::string figure_format = "svg";
   double time_limit = 30;
   int threads = 1;
 };
+
+/// The figures, and what the bars were drawn from, for those who draw it themselves.
+Result<void> write_figures(const Flags& flags, const Experiment& experiment) {
+  const std::filesystem::path folder = flags.figures;
+  std::error_code failure;
+  std::filesystem::create_directories(folder, failure);
+  for (const ExperimentFigure& figure : experiment.figures) {
+    const std::filesystem::path file = folder / (figure.name + "." + flags.figure_format);
+    const Result<PictureFormat> format = picture_format(file);
+    if (!format) return format.error();
+    const Result<std::string> picture = figure.draw(*format);
+    if (!picture) return picture.error().at(figure.name);
+    if (const Result<void> written = write_file(file, *picture); !written) return written;
+    if (const auto* bars = std::get_if<std::vector<BatchBar>>(&figure.data)) {
+      const Result<void> written = write_file(folder / (figure.name + ".csv"), batches_to_csv(*bars));
+      if (!written) return written;
+    }
+  }
+  return {};
+}
 
 int run(const Flags& flags) {
   std::vector<std::string_view> names = {flags.experiment};
@@ -42,6 +64,9 @@ int run(const Flags& flags) {
       if (const Result<void> written = write_file(base.string() + ending, text); !written)
         return report(written.error());
     }
+    if (!flags.figures.empty()) {
+      if (const Result<void> drawn = write_figures(flags, *experiment); !drawn) return report(drawn.error());
+    }
     fmt::print("{}\n", experiment->markdown());
   }
   return kDone;
@@ -51,16 +76,18 @@ int run(const Flags& flags) {
 
 void add_reproduce(Parser& parser) {
   auto flags = std::make_shared<Flags>();
-  Verb verb = parser.add("reproduce", "Runs the paper's experiments and writes their tables",
+  Verb verb = parser.add("reproduce", "Runs the paper's experiments and writes their tables and figures",
                          [flags] { return run(*flags); });
   verb.example("checkmate reproduce integrality-gap -o results");
   verb.argument("EXPERIMENT", flags->experiment,
-                "overhead, approximation, max-batch, integrality-gap, solve-time or all");
+                "overhead, approximation, max-batch, integrality-gap, solve-time, stage-map or all");
   verb.option("--graphs", flags->graphs,
               "a folder with the public graphs and their measured costs; else the zoo");
   verb.option("--time-limit", flags->time_limit, "seconds for one solve");
   verb.option("--threads", flags->threads, "for one solve");
   verb.option("-o,--output", flags->output, "the folder for a CSV and a Markdown file each");
+  verb.option("--figures", flags->figures, "the folder for the paper's figures; none are drawn unless told");
+  verb.choice("--figure-format", flags->figure_format, {"svg", "png", "pdf"}, "of the figures");
 }
 
 }  // namespace checkmate::tool

@@ -27,7 +27,9 @@ void add_simulate(Parser& parser);
 void add_verify(Parser& parser);
 void add_convert(Parser& parser);
 void add_zoo(Parser& parser);
+void add_plot(Parser& parser);
 void add_completion(Parser& parser);
+void add_reference(Parser& parser);
 
 /// Prints `checkmate: ...` on stderr; returns kBadInput.
 int report(const Error& error);

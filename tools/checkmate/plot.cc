@@ -1,0 +1,291 @@
+#include "checkmate/plot.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "console.h"
+#include "interrupt.h"
+#include "io/file.h"
+#include "progress_line.h"
+#include "text.h"
+#include "verbs.h"
+
+namespace checkmate::tool {
+namespace {
+
+Error wrong(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
+
+/// Where the picture goes, and its looks.
+struct PictureFlags {
+  std::string output;
+  std::string title;
+  double width = 0;
+  double height = 0;
+
+  void add_to(Verb& verb) {
+    verb.option("-o,--output", output, "the file; its name ends in .svg, .png or .pdf",
+                Verb::Need::kRequired);
+    verb.option("--title", title, "above the picture, instead of its own");
+    verb.option("--width", width, "in points, 1/72 inch; 0: what suits the picture");
+    verb.option("--height", height, "in points; 0: what suits the picture");
+  }
+  Result<PictureOptions> options(const std::string& own_title = "") const {
+    const Result<PictureFormat> format = picture_format(output);
+    if (!format) return format.error().at("--output");
+    return PictureOptions{
+        .format = *format, .title = title.empty() ? own_title : title, .width = width, .height = height};
+  }
+  int write(const Result<std::string>& picture) const {
+    if (!picture) return report(picture.error());
+    const Result<void> written = write_file(output, *picture);
+    return written ? kDone : report(written.error());
+  }
+};
+
+/// A plan from a file, or found now.
+struct PlanFlags {
+  GraphFlags graph;
+  std::string plan;
+  std::string budget;
+  std::string method = "auto";
+  SearchFlags search;
+  PictureFlags picture;
+
+  void add_to(Verb& verb) {
+    graph.add_to(verb);
+    verb.option("--plan", plan, "the plan's file; without it, a plan is looked for");
+    verb.option("-b,--budget", budget, "bytes for everything, or a share of keep-all's peak (60%)");
+    verb.option("-m,--method", method, "how to look for a plan");
+    picture.add_to(verb);
+    search.add_to(verb);
+  }
+};
+
+/// What is drawn of: the exit code where there is none.
+struct Drawn {
+  Plan plan;
+  std::optional<Bytes> budget;
+};
+struct Outcome {
+  std::optional<Drawn> drawn;
+  int exit_code = kDone;
+};
+
+Outcome searched(const PlanFlags& flags, const Graph& graph, Bytes budget) {
+  Result<SolveOptions> options = flags.search.options();
+  if (!options) return {.drawn = {}, .exit_code = report(options.error())};
+  options->budget = budget;
+  options->method = flags.method;
+  const Interrupt interrupt;
+  const Result<SolveResult> result = [&] {
+    const ProgressLine line("", graph, *options);
+    return solve(graph, *options, interrupt.token());
+  }();
+  if (!result) return {.drawn = {}, .exit_code = report(result.error())};
+  if (result->plan) return {.drawn = Drawn{*result->plan, budget}};
+  report(wrong(fmt::format("no plan to draw: {}", result->detail)));
+  return {.drawn = {}, .exit_code = exit_code_of(result->status)};
+}
+
+Outcome plan_of(const PlanFlags& flags, const Graph& graph) {
+  const auto refused = [](const Error& error) { return Outcome{.drawn = {}, .exit_code = report(error)}; };
+  std::optional<Bytes> budget;
+  if (!flags.budget.empty()) {
+    const Result<Bytes> given = parse_budget(graph, flags.budget);
+    if (!given) return refused(given.error());
+    budget = *given;
+  }
+  if (flags.plan.empty() && !budget) return refused(wrong("give a --plan, or a --budget to find one for"));
+  if (flags.plan.empty()) return searched(flags, graph, *budget);
+  const Result<PlanRecord> record = read_plan(flags.plan, graph);
+  if (!record) return refused(record.error());
+  return {.drawn = Drawn{record->plan, budget ? budget : record->budget}};
+}
+
+int draw_timeline(const PlanFlags& flags) {
+  const Result<PictureOptions> options = flags.picture.options();
+  if (!options) return report(options.error());
+  const Result<Graph> graph = flags.graph.load();
+  if (!graph) return report(graph.error());
+  const Outcome found = plan_of(flags, *graph);
+  if (!found.drawn) return found.exit_code;
+  return flags.picture.write(plot_timeline(*graph, found.drawn->plan, found.drawn->budget, *options));
+}
+
+int draw_map(const PlanFlags& flags) {
+  const Result<PictureOptions> options = flags.picture.options();
+  if (!options) return report(options.error());
+  const Result<Graph> graph = flags.graph.load();
+  if (!graph) return report(graph.error());
+  const Outcome found = plan_of(flags, *graph);
+  if (!found.drawn) return found.exit_code;
+  Result<StageMap> map = stage_map(*graph, found.drawn->plan);
+  if (!map) return report(map.error());
+  const MapPanel panel = {printable(graph->name(), 200), std::move(*map)};
+  return flags.picture.write(plot_map({&panel, 1}, *options));
+}
+
+struct TradeoffFlags {
+  std::vector<std::string> graph;
+  std::string costs = "file";
+  std::string from;
+  std::string budgets = "90%..20%";
+  std::string methods;
+  SearchFlags search;
+  PictureFlags picture;
+};
+
+Result<Tradeoff> swept(const TradeoffFlags& flags, std::string& name) {
+  const Result<Graph> graph = GraphFlags{flags.graph[0], flags.costs}.load();
+  if (!graph) return graph.error();
+  name = printable(graph->name(), 200);
+  const Result<SolveOptions> options = flags.search.options();
+  if (!options) return options.error();
+  const Result<std::vector<Bytes>> budgets = parse_budgets(*graph, flags.budgets);
+  if (!budgets) return budgets.error();
+  const Result<std::vector<std::string>> chosen = parse_methods(flags.methods);
+  if (!chosen) return chosen.error();
+  const Interrupt interrupt;
+  const bool talk = progress_wanted();
+  const Result<std::vector<SweepPoint>> points =
+      sweep(*graph,
+            {.budgets = *budgets,
+             .methods = *chosen,
+             .solve = *options,
+             .on_point =
+                 [&](const SweepPoint& point) {
+                   if (!talk) return;
+                   fmt::print(stderr, "{} at {}: {}\n", point.method, to_string(point.budget),
+                              to_string(point.result.status));
+                 }},
+            interrupt.token());
+  if (!points) return points.error();
+  return tradeoff_of(*graph, *points);
+}
+
+int draw_tradeoff(const TradeoffFlags& flags) {
+  if (flags.from.empty() ? flags.graph.size() != 1 : !flags.graph.empty())
+    return report(wrong("give one graph, or --from with a table of checkmate sweep"));
+  if (const Result<PictureOptions> options = flags.picture.options(); !options)
+    return report(options.error());
+  std::string name;
+  const Result<Tradeoff> tradeoff = [&]() -> Result<Tradeoff> {
+    if (flags.from.empty()) return swept(flags, name);
+    const Result<std::string> text = read_file(flags.from);
+    return text ? parse_tradeoff(*text, printable(flags.from, 4096)) : text.error();
+  }();
+  if (!tradeoff) return report(tradeoff.error());
+  return flags.picture.write(plot_tradeoff(*tradeoff, *flags.picture.options(name)));
+}
+
+struct BatchFlags {
+  std::vector<std::string> networks;
+  std::string costs = "file";
+  std::string from;
+  std::string memory;
+  double extra_forward = 1;
+  std::string methods = "keep-all,linear-greedy,auto";
+  SearchFlags search;
+  PictureFlags picture;
+};
+
+Result<std::vector<BatchBar>> searched(const BatchFlags& flags) {
+  const Result<Bytes> memory = parse_bytes(flags.memory);
+  if (!memory) return memory.error().at("--memory");
+  Result<SolveOptions> options = flags.search.options();
+  if (!options) return options.error();
+  const Result<std::vector<std::string>> chosen = parse_methods(flags.methods);
+  if (!chosen) return chosen.error();
+  const Interrupt interrupt;
+  std::vector<BatchBar> bars;
+  for (const std::string& network : flags.networks) {
+    if (!network.starts_with("zoo:") || network.find("batch=") != std::string::npos)
+      return wrong(fmt::format("{}: write zoo:NAME, without batch=", in_quotes(network)));
+    const std::string join = network.find('?') == std::string::npos ? "?" : "&";
+    for (const std::string& method : *chosen) {
+      options->method = method;
+      const Result<MaxBatch> found = max_batch(
+          [&](std::int64_t batch) -> Result<Graph> {
+            const Result<Graph> graph = load_graph(fmt::format("{}{}batch={}", network, join, batch));
+            return graph ? with_cost_model(*graph, flags.costs) : graph;
+          },
+          {.memory = *memory, .extra_forward = flags.extra_forward, .solve = *options}, interrupt.token());
+      if (!found) return found.error();
+      if (interrupt.token().stop_requested()) return wrong("interrupted; no picture is written");
+      if (progress_wanted()) fmt::print(stderr, "{}, {}: {}\n", network, method, found->batch);
+      bars.push_back({network.substr(4), method, found->batch});
+    }
+  }
+  return bars;
+}
+
+int draw_max_batch(const BatchFlags& flags) {
+  if (flags.from.empty() ? flags.networks.empty() || flags.memory.empty() : !flags.networks.empty())
+    return report(wrong("give networks and --memory, or --from with a table of network, method, batch"));
+  if (!(flags.extra_forward >= 0)) return report(wrong("--extra-forward is 0 or more"));
+  const Result<PictureOptions> options =
+      flags.picture.options(flags.memory.empty() ? "" : "Largest batch in " + flags.memory);
+  if (!options) return report(options.error());
+  const Result<std::vector<BatchBar>> bars = [&]() -> Result<std::vector<BatchBar>> {
+    if (flags.from.empty()) return searched(flags);
+    const Result<std::string> text = read_file(flags.from);
+    return text ? parse_batches(*text, printable(flags.from, 4096)) : text.error();
+  }();
+  if (!bars) return report(bars.error());
+  return flags.picture.write(plot_max_batch(*bars, *options));
+}
+
+void add_tradeoff(Parser& parser) {
+  auto flags = std::make_shared<TradeoffFlags>();
+  Verb verb = parser.add("plot tradeoff", "Draws overhead against budget for several methods, with the bound",
+                         [flags] { return draw_tradeoff(*flags); });
+  verb.example(
+      "checkmate plot tradeoff 'zoo:vgg16?batch=256' --methods chen-greedy,lp-round,auto -o vgg16.svg");
+  verb.arguments("GRAPH", flags->graph, "a graph file, or zoo:NAME?key=value&... (see checkmate zoo)");
+  verb.option("--from", flags->from, "a table that checkmate sweep has written, instead of a graph");
+  verb.option("--costs", flags->costs, "file, flops, roofline:DEVICE[:TYPE] or profile:FILE");
+  verb.option("--budgets", flags->budgets,
+              "sizes, shares and ranges such as 90%..20%:5%, separated by commas");
+  verb.option("--methods", flags->methods,
+              "which, separated by commas; all but auto and brute force unless told");
+  flags->picture.add_to(verb);
+  flags->search.add_to(verb);
+}
+
+void add_batches(Parser& parser) {
+  auto flags = std::make_shared<BatchFlags>();
+  Verb verb = parser.add("plot max-batch", "Draws the largest batch of each network and method as bars",
+                         [flags] { return draw_max_batch(*flags); });
+  verb.example("checkmate plot max-batch zoo:vgg19 zoo:unet --memory 16GB --time-limit 2 -o batches.svg");
+  verb.arguments("NETWORK", flags->networks, "zoo:NAME?key=value&... without batch, one or more");
+  verb.option("--from", flags->from,
+              "a table with the columns network, method and batch, instead of networks");
+  verb.option("--costs", flags->costs, "file, flops, roofline:DEVICE[:TYPE] or profile:FILE");
+  verb.option("--memory", flags->memory, "bytes for everything, such as 16GB");
+  verb.option("--extra-forward", flags->extra_forward, "how many forward passes the plan may add");
+  verb.option("--methods", flags->methods, "which, separated by commas");
+  flags->picture.add_to(verb);
+  flags->search.add_to(verb);
+}
+
+}  // namespace
+
+void add_plot(Parser& parser) {
+  parser.add_group("plot", "Draws pictures: timeline, map, tradeoff, max-batch")
+      .example("checkmate plot timeline 'zoo:unet?batch=32' --budget 60% -o unet.svg");
+  auto timeline = std::make_shared<PlanFlags>();
+  Verb verb = parser.add("plot timeline", "Draws memory over the steps, keep-all against a plan",
+                         [timeline] { return draw_timeline(*timeline); });
+  verb.example("checkmate plot timeline 'zoo:unet?batch=32' --budget 60% -o unet.svg");
+  timeline->add_to(verb);
+  auto map = std::make_shared<PlanFlags>();
+  Verb second = parser.add("plot map", "Draws stages against ops: what runs first, is recomputed, is kept",
+                           [map] { return draw_map(*map); });
+  second.example("checkmate plot map zoo:linear?n=32 --budget 12 -o map.svg");
+  map->add_to(second);
+  add_tradeoff(parser);
+  add_batches(parser);
+}
+
+}  // namespace checkmate::tool
