@@ -62,6 +62,19 @@ std::vector<std::tuple<std::uint32_t, std::uint32_t, std::int64_t>> recomputed(c
   return rows;
 }
 
+using Triples = std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>>;
+
+/// stages; op by place; (stage, place) of each recomputation; (place, first stage, last stage) of each stay
+std::tuple<std::uint32_t, Numbers, std::vector<std::pair<std::uint32_t, std::uint32_t>>, Triples> mapped(
+    const Graph& graph, const Plan& plan) {
+  const StageMap map = value_or_raise(stage_map(graph, plan));
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> again;
+  for (const StageMap::Run& run : map.recomputed) again.emplace_back(run.stage, run.place);
+  Triples kept;
+  for (const StageMap::Stay& stay : map.kept) kept.emplace_back(stay.place, stay.first, stay.last);
+  return {map.stages, numbers_of(std::span<const OpId>(map.ops)), std::move(again), std::move(kept)};
+}
+
 std::string to_json(const Graph& graph, const Plan& plan, std::int64_t budget, std::string_view order,
                     std::int64_t cost, std::int64_t peak, std::int64_t lower_bound, std::string method,
                     std::uint64_t seed) {
@@ -146,6 +159,7 @@ void bind_plan(nb::module_& module) {
   module.def("simulate", simulated, "graph"_a, "plan"_a);
   module.def("violations", violations, "graph"_a, "plan"_a, "budget"_a, "order"_a);
   module.def("recomputed", recomputed, "graph"_a, "plan"_a);
+  module.def("stage_map", mapped, "graph"_a, "plan"_a);
   module.def("plan_to_json", to_json, "graph"_a, "plan"_a, "budget"_a, "order"_a, "cost"_a, "peak"_a,
              "lower_bound"_a, "method"_a, "seed"_a, Unlocked());
   module.def("report_html", to_html, "graph"_a, "plan"_a, "budget"_a, "order"_a, "method"_a, "lower_bound"_a,

@@ -16,7 +16,7 @@ from typing import Any
 
 from . import _core
 from .catalogue import Method, Network, methods, zoo
-from .errors import Error, InfeasibleError, NoPlanError, TorchMissingError
+from .errors import Error, InfeasibleError, MatplotlibMissingError, NoPlanError, TorchMissingError
 from .graph import Graph, Op, Tensor, load
 from .plan import Plan, load_plan
 from .progress import Progress
@@ -27,6 +27,7 @@ __all__ = [
     "Error",
     "Graph",
     "InfeasibleError",
+    "MatplotlibMissingError",
     "MaxBatch",
     "Method",
     "Network",

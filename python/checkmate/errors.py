@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Error", "InfeasibleError", "NoPlanError", "TorchMissingError"]
+__all__ = ["Error", "InfeasibleError", "MatplotlibMissingError", "NoPlanError", "TorchMissingError"]
 
 
 class Error(ValueError):
     """A graph, plan, file or option that cannot be used. The message says where, what is wrong and what would be right.
 
     ``code`` is one of ``invalid_argument``, ``invalid_file``, ``invalid_graph``, ``invalid_plan``, ``io``, ``too_large``,
-    ``infeasible``, ``no_plan`` and ``no_torch``.
+    ``infeasible``, ``no_plan``, ``no_torch`` and ``no_matplotlib``.
     """
 
     code: str
@@ -66,6 +66,16 @@ class TorchMissingError(Error, ImportError):
 
     def __init__(self) -> None:
         super().__init__("PyTorch is not installed: pip install torch==2.13.0", "no_torch")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), ()
+
+
+class MatplotlibMissingError(Error, ImportError):
+    """A picture needs matplotlib, which is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__("matplotlib is not installed: pip install matplotlib", "no_matplotlib")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), ()

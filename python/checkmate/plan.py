@@ -7,13 +7,17 @@ import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Literal
 
 from . import _checks, _core
-from .errors import Error
+from .errors import Error, MatplotlibMissingError
 from .graph import Graph, handle_of
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from .search import SweepPoint
 
 __all__ = ["Plan", "load_plan"]
@@ -154,6 +158,18 @@ class Plan:
     def memory(self) -> list[int]:
         """Bytes in use while each step runs, ``graph.fixed_bytes`` included."""
         return _core.simulate(handle_of(self.graph), self._handle)[2]
+
+    def plot(self, kind: Literal["timeline", "map"] = "timeline", *, ax: Axes | None = None) -> Axes:
+        """Draws the plan with matplotlib and returns the axes: those that are given, or new ones.
+
+        ``timeline``: memory over the steps, keeping everything against the plan. ``map``: stages against ops, what runs for the
+        first time, is recomputed, is kept. ``checkmate plot`` of the command line draws the same without matplotlib.
+        """
+        if find_spec("matplotlib") is None:
+            raise MatplotlibMissingError
+        # It takes a second to import: not before somebody asks for it.
+        drawn: Axes = import_module("checkmate.plots").draw(self, _checks.text(kind, "kind"), ax)
+        return drawn
 
     def to_json(self) -> str:
         """In the format of docs/file_formats.md."""
