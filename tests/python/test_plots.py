@@ -48,7 +48,7 @@ def test_draws_on_the_axes_that_it_is_given(two_layers: Graph) -> None:
 def test_draws_large_plans() -> None:
     plan = Plan.keep_all(checkmate.load("zoo:linear?n=2500"))
     for kind in ("timeline", "map"):
-        plan.plot(kind).figure.canvas.draw()  # type: ignore[arg-type]
+        plan.plot(kind).figure.canvas.draw()
 
 
 def test_names_the_kinds(two_layers: Graph) -> None:
