@@ -227,8 +227,9 @@ TEST(Plot, DrawsBatches) {
   EXPECT_FALSE(plot_max_batch({}));
   EXPECT_FALSE(plot_max_batch(std::vector<BatchBar>{{"a", "b", -1}}));
   std::vector<BatchBar> many;
-  for (int i = 0; i < 40; ++i) {
-    for (int j = 0; j < 12; ++j) many.push_back({"network " + std::to_string(i), std::to_string(j), i * j});
+  for (std::int64_t i = 0; i < 40; ++i) {
+    for (std::int64_t j = 0; j < 12; ++j)
+      many.push_back({"network " + std::to_string(i), std::to_string(j), i * j});
   }
   expect_svg(plot_max_batch(many).value());
 }

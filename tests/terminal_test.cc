@@ -16,15 +16,18 @@ using testing::Finished;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::vector<std::string> kSolve = {
-    CHECKMATE_PROGRAM, "solve", "zoo:unet?batch=32", "--budget", "60%", "--method", "linear-greedy"};
-const std::vector<std::string> kCompare = {CHECKMATE_PROGRAM,
-                                           "compare",
-                                           "zoo:unet?batch=32",
-                                           "--budget",
-                                           "60%",
-                                           "--methods",
-                                           "keep-all,chen-sqrt,linear-greedy"};
+std::vector<std::string> solving() {
+  return {CHECKMATE_PROGRAM, "solve", "zoo:unet?batch=32", "--budget", "60%", "--method", "linear-greedy"};
+}
+std::vector<std::string> comparing() {
+  return {CHECKMATE_PROGRAM,
+          "compare",
+          "zoo:unet?batch=32",
+          "--budget",
+          "60%",
+          "--methods",
+          "keep-all,chen-sqrt,linear-greedy"};
+}
 constexpr unsigned short kNarrow = 60;
 
 /// An environment in which nothing is inherited that matters.
@@ -62,7 +65,7 @@ bool plain_ascii(const std::string& text) {
 }
 
 TEST(Terminal, ShowsMemoryAndColours) {
-  const Finished run = testing::run_on_terminal(kSolve, 80, environment("xterm", "C.UTF-8"));
+  const Finished run = testing::run_on_terminal(solving(), 80, environment("xterm", "C.UTF-8"));
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_THAT(run.out, AllOf(HasSubstr("\x1b[32mfeasible\x1b[0m"), HasSubstr("memory, keep-all"),
                              HasSubstr("memory, plan"), HasSubstr("█")));
@@ -70,7 +73,7 @@ TEST(Terminal, ShowsMemoryAndColours) {
 }
 
 TEST(Terminal, HasNoColoursWithNoColor) {
-  for (const auto& command : {kSolve, kCompare}) {
+  for (const auto& command : {solving(), comparing()}) {
     const Finished run = testing::run_on_terminal(command, 80, environment("xterm", "C.UTF-8", "1"));
     EXPECT_EQ(run.exit_code, 0);
     for (const char* colour : {"\x1b[3", "\x1b[0m", "\x1b[2m"}) EXPECT_THAT(run.out, Not(HasSubstr(colour)));
@@ -79,7 +82,7 @@ TEST(Terminal, HasNoColoursWithNoColor) {
 }
 
 TEST(Terminal, IsPlainWhereItIsDumb) {
-  for (const auto& command : {kSolve, kCompare}) {
+  for (const auto& command : {solving(), comparing()}) {
     const Finished run = testing::run_on_terminal(command, 80, environment("dumb", "C.UTF-8"));
     EXPECT_EQ(run.exit_code, 0);
     EXPECT_TRUE(plain_ascii(run.out)) << run.out;
@@ -88,18 +91,18 @@ TEST(Terminal, IsPlainWhereItIsDumb) {
 }
 
 TEST(Terminal, IsPlainWhereTheLocaleIsNotUtf8) {
-  const Finished run = testing::run_on_terminal(kSolve, 80, environment("xterm", "C"));
+  const Finished run = testing::run_on_terminal(solving(), 80, environment("xterm", "C"));
   for (const std::string& line : lines(run.out)) EXPECT_TRUE(plain_ascii(line)) << line;
 }
 
 TEST(Terminal, FitsSixtyColumns) {
-  for (const auto& command : {kSolve, kCompare}) {
+  for (const auto& command : {solving(), comparing()}) {
     const Finished run = testing::run_on_terminal(command, kNarrow, environment("xterm", "C.UTF-8"));
     EXPECT_EQ(run.exit_code, 0);
     EXPECT_LE(widest(run.out), kNarrow) << run.out;
     EXPECT_THAT(run.out, AllOf(HasSubstr("overhead"), HasSubstr("memory, keep-all")));
   }
-  std::vector<std::string> explained = kSolve;
+  std::vector<std::string> explained = solving();
   explained.emplace_back("--explain");
   const Finished run = testing::run_on_terminal(explained, kNarrow, environment("xterm", "C.UTF-8"));
   EXPECT_LE(widest(run.out), kNarrow) << run.out;
@@ -135,7 +138,8 @@ TEST(Terminal, LivesOnOneLineWhileItSearches) {
 
 TEST(Terminal, APipeGetsTheWholeTextWithoutColours) {
   std::vector<std::string> command = {"env", "-u", "NO_COLOR", "TERM=xterm", "LC_ALL=C.UTF-8"};
-  command.insert(command.end(), kCompare.begin(), kCompare.end());
+  const std::vector<std::string> compared = comparing();
+  command.insert(command.end(), compared.begin(), compared.end());
   const Finished run = testing::run(command);
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_THAT(run.out, AllOf(Not(HasSubstr("\x1b")), HasSubstr("of keep-all"), HasSubstr("█")));
@@ -143,7 +147,7 @@ TEST(Terminal, APipeGetsTheWholeTextWithoutColours) {
 }
 
 TEST(Terminal, JsonHasNoSparkline) {
-  std::vector<std::string> command = kSolve;
+  std::vector<std::string> command = solving();
   command.emplace_back("--json");
   const Finished run = testing::run_on_terminal(command, 80, environment("xterm", "C.UTF-8"));
   EXPECT_THAT(run.out, AllOf(HasSubstr("\"status\": \"feasible\""), Not(HasSubstr("memory, "))));

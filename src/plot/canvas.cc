@@ -101,7 +101,8 @@ struct Canvas::State {
   }
 };
 
-Canvas::Canvas(PictureFormat format, double width, double height, std::string title, std::string description)
+Canvas::Canvas(PictureFormat format, double width, double height, std::string_view title,
+               std::string_view description)
     : width_(width), height_(height), state_(std::make_unique<State>()) {
   State& s = *state_;
   s.format = format;
@@ -176,7 +177,9 @@ void Canvas::image(const Box& box, const Raster& raster) {
   for (int y = 0; rows != nullptr && y < raster.height; ++y) {
     auto* const row = reinterpret_cast<std::uint32_t*>(rows + static_cast<std::size_t>(y) * stride);
     for (int x = 0; x < raster.width; ++x) {
-      const Colour& colour = raster.pixels[static_cast<std::size_t>(y * raster.width + x)];
+      const Colour& colour =
+          raster.pixels[static_cast<std::size_t>(y) * static_cast<std::size_t>(raster.width) +
+                        static_cast<std::size_t>(x)];
       row[x] = colour.opacity > 0 ? 0xFF000000U | colour.rgb : 0;  // opaque or nothing: no premultiplying
     }
   }

@@ -54,7 +54,8 @@ struct Raster {
 class Canvas {
  public:
   /// The title and the description are for those who cannot see the picture, and for a PDF's properties.
-  Canvas(PictureFormat format, double width, double height, std::string title, std::string description);
+  Canvas(PictureFormat format, double width, double height, std::string_view title,
+         std::string_view description);
   ~Canvas();
   Canvas(const Canvas&) = delete;
   Canvas& operator=(const Canvas&) = delete;

@@ -129,9 +129,10 @@ Result<std::string> plot_map(std::span<const MapPanel> panels, const PictureOpti
     cells ? draw_cells(canvas, area, panel.map) : draw_pixels(canvas, area, panel.map);
     canvas.frame(area, {.colour = {0xBBBBBB}, .width = 0.6});
     draw_numbers(canvas, area, panel.map, i == 0);
-    if (i + 1 == panels.size())
+    if (i + 1 == panels.size()) {
       canvas.text({area.right(), area.bottom() + 25}, "op, in the order of first runs", kTickFont,
                   Align::kRight);
+    }
   }
   return canvas.finish();
 }

@@ -63,10 +63,11 @@ class CsvReader {
     for (; i < rest_.size(); ++i) {
       const char c = rest_[i];
       if (c == '"') {
-        if (quoted && i + 1 < rest_.size() && rest_[i + 1] == '"')
+        if (quoted && i + 1 < rest_.size() && rest_[i + 1] == '"') {
           cells_.back() += rest_[++i];
-        else
+        } else {
           quoted = !quoted;
+        }
       } else if (c == ',' && !quoted) {
         cells_.emplace_back();
       } else if (c == '\n') {

@@ -184,9 +184,10 @@ Result<std::string> plot_tradeoff(const Tradeoff& tradeoff, const PictureOptions
   Bytes largest{0};
   for (const Tradeoff::Method& method : tradeoff.methods) {
     for (const Tradeoff::Point& point : method.points) {
-      if (!(std::isfinite(point.overhead) && point.overhead >= 1))
+      if (!(std::isfinite(point.overhead) && point.overhead >= 1)) {
         return Error{ErrorCode::kInvalidArgument,
                      fmt::format("an overhead is 1 or more, got {}", point.overhead)};
+      }
       smallest = std::min(smallest, point.budget);
       largest = std::max(largest, point.budget);
     }
@@ -205,6 +206,7 @@ Result<std::string> plot_tradeoff(const Tradeoff& tradeoff, const PictureOptions
                             to_string(largest), names));
   const std::vector<Series> all = series_of(tradeoff);
   std::vector<LegendItem> legend;
+  legend.reserve(all.size() + 2);
   for (const Series& series : all) {
     legend.push_back({series.names, [&](const Box& box) { draw_swatch(canvas, series, box); }});
   }

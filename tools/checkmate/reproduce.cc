@@ -33,10 +33,10 @@ Result<void> write_figures(const Flags& flags, const Experiment& experiment) {
     if (!format) return format.error();
     const Result<std::string> picture = figure.draw(*format);
     if (!picture) return picture.error().at(figure.name);
-    if (const Result<void> written = write_file(file, *picture); !written) return written;
+    if (const Result<void> written = write_file(file, *picture); !written) return written.error();
     if (const auto* bars = std::get_if<std::vector<BatchBar>>(&figure.data)) {
       const Result<void> written = write_file(folder / (figure.name + ".csv"), batches_to_csv(*bars));
-      if (!written) return written;
+      if (!written) return written.error();
     }
   }
   return {};
