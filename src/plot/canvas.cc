@@ -9,6 +9,12 @@
 #include <cmath>
 #include <numbers>
 
+#ifdef __SANITIZE_ADDRESS__
+// fontconfig keeps what it read of the fonts until the program ends, where only it can find it.
+extern "C" const char* __lsan_default_suppressions() { return "leak:libfontconfig"; }
+extern "C" const char* __lsan_default_options() { return "print_suppressions=0"; }
+#endif
+
 namespace checkmate::plot {
 namespace {
 
