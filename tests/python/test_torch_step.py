@@ -318,3 +318,11 @@ def test_dropout_draws_its_numbers_once_and_in_order(cache: Path) -> None:
     torch.manual_seed(5)
     assert torch.equal(ours, networks.squared(model, x))
     assert torch.equal(after, torch.rand(1))
+
+
+def test_dropout_draws_the_same_numbers_whatever_the_layout(cache: Path) -> None:
+    layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)  # its attention gives a transposed tensor to a dropout
+    step = checkmate.compile(layer, networks.squared, (torch.randn(4, 16, 32),), costs="flops", cache=cache)
+    seen = checkmate.verify(step, (torch.randn(4, 16, 32),), repeats=1)
+    assert seen.from_eager is not None
+    assert seen.from_eager.none

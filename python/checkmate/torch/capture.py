@@ -196,7 +196,16 @@ class _Functional(fx.Interpreter):
         # The op updates the statistics without saying so in its schema; its newer form says it.
         if target is aten.native_batch_norm.default and args[3] is not None and args[5]:
             target = aten._native_batch_norm_legit.default
+        # The op fills in the order of memory, its functional form in that of the indices: other numbers where those differ.
+        if target is aten.bernoulli_.float:
+            super().call_function(target, (_in_memory_order(args[0]), *args[1:]), kwargs)
+            return args[0]
         return super().call_function(target, args, kwargs)
+
+
+def _in_memory_order(tensor: torch.Tensor) -> torch.Tensor:
+    """A view of a dense tensor that is contiguous."""
+    return tensor.permute(sorted(range(tensor.dim()), key=lambda d: -tensor.stride(d)))
 
 
 def _own_gradient(parameter: torch.Tensor, gradient: torch.Tensor, taken: set[int]) -> torch.Tensor:
