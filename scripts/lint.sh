@@ -20,7 +20,7 @@ check() {
   clang-tidy --quiet -p build/lint "$1" 2>/dev/null && touch "$stamp"
 }
 export -f check
-# The consumer and the fuzz targets are not in these compile commands.
-our_files | grep '\.cc$' | grep -v -e '^fuzz/' -e '^tests/consumer/' |
+# The examples and the fuzz targets are not in these compile commands.
+our_files | grep '\.cc$' | grep -v -e '^fuzz/' -e '^examples/' |
   xargs -P "$(nproc)" -I{} bash -c 'check "$1" "$2"' _ {} "$common"
 echo "lint: clean"

@@ -25,7 +25,7 @@ check() {
   fi
 }
 
-checked="python tests/python benchmarks examples"
+checked="python tests/python benchmarks examples scripts"
 style() { "$python" -m ruff check $checked && "$python" -m ruff format --check $checked; }
 types() { (cd build/python && "$python" -m mypy --config-file ../../pyproject.toml -p checkmate) && MYPYPATH=build/python:tests/python "$python" -m mypy tests/python; }
 

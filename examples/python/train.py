@@ -1,8 +1,9 @@
-"""Trains GPT-2 (12 layers, random weights) a few steps as usual, then in half the memory, with the same losses.
+"""Trains GPT-2 (random weights) a few steps as usual, then in half the memory, with the same losses.
 
-python examples/python/train.py
+python examples/python/train.py [--layers 12] [--steps 4]
 """
 
+import argparse
 import copy
 import time
 
@@ -12,13 +13,14 @@ import transformers
 import checkmate
 from checkmate.torch import peak_bytes
 
-STEPS = 4
 MIB = 2**20
 
 
-def make_model():
+def make_model(layers):
     transformers.logging.set_verbosity_error()
-    config = transformers.GPT2Config(n_embd=384, n_head=6, vocab_size=8192, n_positions=256, bos_token_id=0, eos_token_id=0)
+    config = transformers.GPT2Config(
+        n_layer=layers, n_embd=384, n_head=6, vocab_size=8192, n_positions=256, bos_token_id=0, eos_token_id=0
+    )
     return transformers.GPT2LMHeadModel(config).train()
 
 
@@ -43,10 +45,15 @@ def train(model, step, batches):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--steps", type=int, default=4)
+    options = parser.parse_args()
+
     torch.manual_seed(0)
-    model = make_model()
+    model = make_model(options.layers)
     twin = copy.deepcopy(model)
-    batches = [torch.randint(8192, (4, 256)) for _ in range(STEPS)]
+    batches = [torch.randint(8192, (4, 256)) for _ in range(options.steps)]
 
     def eager(ids):
         loss = loss_fn(model, ids)
@@ -57,7 +64,8 @@ def main():
     step = checkmate.compile(twin, loss_fn, example=(batches[0],), budget=eager_peak // 2)
     losses, seconds, peak = train(twin, step, batches)
 
-    print(f"GPT-2, 12 layers, {sum(p.numel() for p in model.parameters()) / 1e6:.0f} million parameters, {STEPS} steps:\n")
+    parameters = sum(p.numel() for p in model.parameters()) / 1e6
+    print(f"GPT-2, {options.layers} layers, {parameters:.0f} million parameters, {options.steps} steps:\n")
     print("             peak measured   time a step   losses")
     for name, took, held, seen in (
         ("eager", eager_seconds, eager_peak, eager_losses),

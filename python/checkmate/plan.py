@@ -53,8 +53,11 @@ class Plan:
     """``fixed``: first runs follow the graph's order; ``free``: they may move."""
     seed: int = 0
     detail: str = ""
+    """A sentence where the status alone does not explain itself."""
     seconds: float = field(default=0.0, compare=False)
+    """How long the search took."""
     first_plan_seconds: float = field(default=0.0, compare=False)
+    """When it had its first plan."""
     _handle: _core.Plan = field(hash=False)
 
     @classmethod

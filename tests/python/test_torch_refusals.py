@@ -108,8 +108,10 @@ def test_a_budget_that_is_too_small_names_the_least_bytes_and_the_op(cache: Path
         checkmate.compile(case.model, case.loss_fn, case.batch, "1KiB", cache=cache)
     assert caught.value.op in str(caught.value)
     least = caught.value.min_feasible
-    with pytest.raises(checkmate.Error):
+    with pytest.raises(checkmate.Error) as caught_above:
         checkmate.compile(case.model, case.loss_fn, case.batch, least - 1, cache=cache)
+    enough = caught_above.value.least_peak  # type: ignore[attr-defined]
+    assert f"enough are {enough} bytes" in str(caught_above.value)
 
 
 def test_compiling_leaves_everything_as_it_was(cache: Path) -> None:

@@ -55,12 +55,13 @@ def eager_step(case: Case) -> Callable[..., torch.Tensor]:
 
 
 def feasible_budget(case: Case, share: float, cache: Path) -> int:
-    """So much of keep-all's peak, or what the step needs at least, if that is more."""
+    """So much of keep-all's peak, or a little above what the step needs at least, if that is more."""
     graph = checkmate.compile(case.model, case.loss_fn, case.batch, cache=cache).graph
     budget = graph.parse_budget(f"{share:.0%}")
     while True:
         try:
-            return checkmate.solve(graph, budget, time_limit=2, progress=False).budget
+            checkmate.solve(graph, budget, time_limit=2, progress=False)
+            return budget + budget // 10  # so that a busy machine finds a plan too
         except checkmate.InfeasibleError as error:
             budget = max(error.min_feasible, budget + budget // 20)
         except checkmate.NoPlanError:

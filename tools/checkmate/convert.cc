@@ -41,7 +41,7 @@ int run(const Flags& flags) {
 void add_convert(Parser& parser) {
   auto flags = std::make_shared<Flags>();
   Verb verb = parser.add("convert", "Writes a graph in another format", [flags] { return run(*flags); });
-  verb.example("checkmate convert graph.json --to dot -o graph.dot");
+  verb.example("checkmate convert 'zoo:vgg16?batch=64' --to dot -o vgg16.dot");
   flags->graph.add_to(verb);
   verb.choice(
       "--to", flags->format, {"json", "node-link", "dot", "mps", "lp"},

@@ -257,7 +257,7 @@ void add_batches(Parser& parser) {
   auto flags = std::make_shared<BatchFlags>();
   Verb verb = parser.add("plot max-batch", "Draws the largest batch of each network and method as bars",
                          [flags] { return draw_max_batch(*flags); });
-  verb.example("checkmate plot max-batch zoo:vgg19 zoo:unet --memory 16GB --time-limit 2 -o batches.svg");
+  verb.example("checkmate plot max-batch zoo:vgg19 zoo:unet --memory 16GB -o batches.svg");
   verb.arguments("NETWORK", flags->networks, "zoo:NAME?key=value&... without batch, one or more");
   verb.option("--from", flags->from,
               "a table with the columns network, method and batch, instead of networks");
@@ -282,7 +282,7 @@ void add_plot(Parser& parser) {
   auto map = std::make_shared<PlanFlags>();
   Verb second = parser.add("plot map", "Draws stages against ops: what runs first, is recomputed, is kept",
                            [map] { return draw_map(*map); });
-  second.example("checkmate plot map zoo:linear?n=32 --budget 12 -o map.svg");
+  second.example("checkmate plot map 'zoo:linear?n=32' --budget 12 -o map.svg");
   map->add_to(second);
   add_tradeoff(parser);
   add_batches(parser);

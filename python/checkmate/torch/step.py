@@ -185,7 +185,8 @@ class Step:
                 progress=self.options.progress,
             )
         except InfeasibleError as error:
-            raise InfeasibleError(f"{error}; of it, {_standing(graph)}", error.budget, error.min_feasible, error.op) from None
+            told = f"{error}; of it, {_standing(graph)}"
+            raise InfeasibleError(told, error.budget, error.min_feasible, error.op, error.least_peak) from None
 
 
 def _compiled(program: Program, plan: Plan) -> Run:

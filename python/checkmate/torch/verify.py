@@ -34,15 +34,19 @@ class Difference:
 class Verification:
     """What was promised, and what was seen."""
 
-    from_keep_all: Difference  # the planned step against the same captured step without recomputation
-    from_eager: Difference | None  # and against plain PyTorch
+    from_keep_all: Difference
+    """The planned step against the same captured step without recomputation."""
+    from_eager: Difference | None
+    """The planned step against plain PyTorch."""
     budget: int
     predicted_peak: int
     measured_peak: int
-    keep_all_peak: int  # measured
+    keep_all_peak: int
+    """Measured, of the step without recomputation."""
     eager_peak: int | None
     predicted_overhead: float
-    seconds: float  # of the planned step, the best of those timed
+    seconds: float
+    """Of the planned step, the best of those timed."""
     keep_all_seconds: float
     eager_seconds: float | None
 
