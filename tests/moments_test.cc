@@ -224,5 +224,14 @@ TEST(Moments, StopsWhenAsked) {
   EXPECT_EQ(incumbent.bound(), graph.keep_all_cost());
 }
 
+TEST(Moments, LeaveTheTimeThatIsNotTheirs) {
+  const Graph graph = random_graph(1, 200, Features::all());
+  const SolveOptions options{.budget = graph.fixed_bytes() + Bytes{keep_all_peak(graph).count() / 2}};
+  const Search search(graph, options, {});
+  Incumbent incumbent(search);
+  improve_bounds(search.part(1e-6), incumbent);
+  EXPECT_FALSE(incumbent.done());  // most of the 60 s is there for others
+}
+
 }  // namespace
 }  // namespace checkmate

@@ -64,7 +64,7 @@ void improve_bounds(const Search& search, Incumbent& incumbent) {
   std::optional<MomentsTrack> stages;
   double slice = kFirstSlice;
   std::size_t moments = std::min(kSpreadMoments, kSpreadColumns / every.columns_per_moment());
-  for (int round = 0; !incumbent.done(); ++round) {
+  for (int round = 0; !incumbent.done() && !search.stopped(); ++round) {
     if (search.by_moves() && round == kRoundsByMoves) return;
     // Far from closing the gap, the time is better spent on plans.
     if (!search.by_moves() && incumbent.gap() > kHopeless && search.seconds() > search.end() * kPatience)

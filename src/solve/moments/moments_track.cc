@@ -61,7 +61,8 @@ bool MomentsTrack::done() const {
   // What safe_bound() takes off for tolerances cannot be won back.
   constexpr double kLeastGap = 1.01e-6;
   const double gap = scope_ == Scope::kEveryPlan ? incumbent_.gap() : incumbent_.stage_gap();
-  return exhausted_ || incumbent_.done() || gap <= std::max(search_.options.gap, kLeastGap);
+  return exhausted_ || incumbent_.done() || search_.stopped() ||
+         gap <= std::max(search_.options.gap, kLeastGap);
 }
 
 double MomentsTrack::time_until(double until) const {
