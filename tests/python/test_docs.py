@@ -78,6 +78,7 @@ def test_commands_for_the_machine_are_those_that_ci_runs() -> None:
         "make test": "CI itself",
         "make build": "before these tests",
         "pip install .": "scripts/test_python.sh",
+        'export PATH="$PWD/build/bin:$PWD/.venv/bin:$PATH" PYTHONPATH="$PWD/build/python"': "snippets.Reader sets the same",
     }
     shown = {line.split("#")[0].strip() for block in ALL if block.kind == "console" for line in block.text.splitlines()}
     assert shown - {""} - known.keys() == set()
