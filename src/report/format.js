@@ -10,16 +10,16 @@ function bytePower(bytes) {
   return power;
 }
 
-/** `6.4 GiB`, `512 B`. */
+/** `6.4 GiB`, `512 B`; as everywhere here, no line breaks between a number and its unit. */
 function bytesText(bytes) {
   const power = bytePower(bytes);
-  return power === 0 ? `${bytes} B` : `${(bytes / 1024 ** power).toFixed(1)} ${kByteUnits[power]}`;
+  return power === 0 ? `${bytes}\u00a0B` : `${(bytes / 1024 ** power).toFixed(1)}\u00a0${kByteUnits[power]}`;
 }
 
-/** Ticks that are round in the unit of the largest, and how they are written. */
+/** Ticks that are round in the unit of the largest, and how they are written; a byte has no parts. */
 function byteTicks(low, high, count) {
   const unit = 1024 ** bytePower(high);
-  const values = d3.ticks(low / unit, high / unit, count);
+  const values = d3.ticks(low / unit, high / unit, count).filter((v) => unit > 1 || Number.isInteger(v));
   const text = d3.format(`~g`);
   return { values: values.map((v) => v * unit), text: (v) => `${text(+(v / unit).toPrecision(12))}`, unit: kByteUnits[bytePower(high)] };
 }
@@ -28,14 +28,14 @@ function byteTicks(low, high, count) {
 function costText(cost, unit) {
   if (unit === "ns") {
     for (const [name, size] of [["s", 1e9], ["ms", 1e6], ["µs", 1e3]]) {
-      if (Math.abs(cost) >= size) return `${d3.format(".3~r")(cost / size)} ${name}`;
+      if (Math.abs(cost) >= size) return `${d3.format(".3~r")(cost / size)}\u00a0${name}`;
     }
-    return `${cost} ns`;
+    return `${cost}\u00a0ns`;
   }
   const prefixed = d3.format(".3~s")(cost);
   const letter = /[^\d.−-]$/.test(prefixed) ? prefixed.slice(-1) : "";
   const number = letter ? prefixed.slice(0, -1) : prefixed;
-  return `${number} ${letter}${shortName(unit, 12)}`.trim();
+  return `${number}\u00a0${letter}${shortName(unit, 12)}`.trim();
 }
 
 const countText = d3.format(",");
@@ -57,4 +57,14 @@ function shortName(name, limit = kLongestName) {
   const head = Array.from(name.slice(0, 2 * limit + 2));
   const cut = head.length > limit ? [...head.slice(0, limit - 1), "…"] : head;
   return cut.join("").replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, (c) => (c < " " ? String.fromCharCode(0x2400 + c.charCodeAt(0)) : "�"));
+}
+
+/** The end of a path such as `transformer.h.0.mlp: mul_3`, whose beginning many share: its first parts go before letters of the last do. */
+function lastParts(path, limit) {
+  let rest = path;
+  for (let at = 0; rest.length > limit && at >= 0; ) {
+    at = rest.search(/[./:]./);
+    rest = rest.slice(at + 1).trimStart();
+  }
+  return shortName(rest, limit);
 }

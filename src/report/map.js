@@ -5,8 +5,8 @@ class StageMap extends Plot {
   constructor(model, moment) {
     const across = model.opCount;
     super(byId("map-chart"), {
-      margin: { top: 26, right: 12, bottom: 12, left: 56 },
-      height: (width) => Math.max(220, Math.min(620, width * 0.56)),
+      margin: { top: 40, right: 12, bottom: 12, left: 56 },
+      height: (width) => Math.min(Math.max(220, Math.min(620, width * 0.56)), Math.max(80, 40 * model.plan.stageCount)),
       most: Math.max(1, across / 12),
       buttons: byId("map-zoom"),
       label: "the map",
@@ -95,10 +95,7 @@ class StageMap extends Plot {
 
   drawAxes() {
     const { left, top } = this.margin;
-    const whole = (scale, room) => {
-      const values = scale.ticks(Math.max(2, room)).filter(Number.isInteger);
-      return values;
-    };
+    const whole = (scale, room) => scale.ticks(Math.max(2, room)).filter(Number.isInteger);
     const number = d3.format(",");
     // Ticks stand in the middle of their cells.
     const half = (scale) => scale.copy().domain(scale.domain().map((v) => v - 0.5));
@@ -112,7 +109,10 @@ class StageMap extends Plot {
     };
     this.svg.selectAll("g.across .tick").attr("display", inside(this.x, this.width));
     this.svg.selectAll("g.up .tick").attr("display", inside(this.y, this.height));
-    const titles = [{ x: left - 8, y: 12, anchor: "end", text: "stage | op" }];
+    const titles = [
+      { x: left - 8, y: 14, anchor: "end", text: "stage" },
+      { x: left + this.width, y: 14, anchor: "end", text: "op" },
+    ];
     this.svg.selectAll("text.title").data(titles).join("text").attr("class", "title").attr("text-anchor", (d) => d.anchor).attr("x", (d) => d.x).attr("y", (d) => d.y).text((d) => d.text);
   }
 

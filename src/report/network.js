@@ -6,6 +6,9 @@
 /** What becomes of an op's results: the color, and the words. */
 const kFates = { again: ["again", "recomputed"], kept: ["forward", "kept for later stages"], soon: ["soon", "freed soon"] };
 
+/** Room for what leaves the lanes: arcs of what skips, and names. */
+const kNetworkMargin = { left: 12, right: 72, above: 84, below: 84 };
+
 class Network {
   constructor(model, moment) {
     Object.assign(this, { model, moment });
@@ -16,7 +19,7 @@ class Network {
     this.layOut();
     this.svg = d3.select(this.root).append("svg").attr("role", "group").attr("aria-label", "The network's ops");
     fillLegend(byId("network-legend"), Object.values(kFates));
-    new ResizeObserver(oncePerFrame(() => this.draw())).observe(this.root);
+    new ResizeObserver(oncePerFrame(() => this.show())).observe(this.root);
     moment.on("change.network", () => this.showMoment());
   }
 
@@ -65,26 +68,55 @@ class Network {
     this.piles = [0, 1].map((lane) => d3.max(this.nodes.filter((node) => node.lane === lane), (node) => node.row + 1) ?? 0);
   }
 
-  draw() {
-    const room = this.root.clientWidth - 24;
-    const across = Math.max(13, Math.min(56, room / this.columns));
+  show() {
+    const { left, right, above, below } = kNetworkMargin;
+    const across = Math.max(13, Math.min(56, (roomIn(this.root) - left - right) / this.columns));
     const down = Math.max(18, Math.min(26, across));
     const radius = d3.scaleSqrt([0, d3.max(this.size) || 1], [3, Math.min(9, across / 2.3)]);
-    const arcs = 46; // above the way forward, for what skips
-    const top = arcs + this.piles[0] * down;
+    const top = above + this.piles[0] * down;
     const gap = this.piles[1] > 0 ? 30 : 0;
     for (const node of this.nodes) {
-      node.x = 12 + across * (node.column + 0.5);
+      node.x = left + across * (node.column + 0.5);
       node.y = node.lane === 0 ? top - down * (node.row + 0.5) : top + gap + down * (node.row + 0.5);
+      node.radius = radius(this.size[node.op]);
     }
-    this.svg.attr("width", Math.max(this.root.clientWidth - 2, across * this.columns + 24)).attr("height", top + gap + this.piles[1] * down + 40);
+    const width = Math.max(roomIn(this.root) - 2, across * this.columns + left + right);
+    const height = top + gap + this.piles[1] * down + (this.piles[1] > 0 ? below : 12);
+    this.svg.attr("width", width).attr("height", height).attr("viewBox", `0 0 ${width} ${height}`);
     this.svg.selectAll("path.edge").data(this.edges).join("path").attr("class", "edge").attr("d", (edge) => this.curve(edge, across));
     const dots = this.svg.selectAll("circle.node").data(this.nodes).join("circle").attr("class", "node").raise();
-    dots.attr("cx", (node) => node.x).attr("cy", (node) => node.y).attr("r", (node) => radius(this.size[node.op])).attr("fill", (node) => `var(--${kFates[node.fate][0]})`);
+    dots.attr("cx", (node) => node.x).attr("cy", (node) => node.y).attr("r", (node) => node.radius).attr("fill", (node) => `var(--${kFates[node.fate][0]})`);
     dots.attr("tabindex", (node) => (node.op === 0 ? 0 : -1)).attr("role", "button").attr("aria-label", (node) => this.text(node));
+    const names = this.svg.selectAll("text.op").data(this.labels()).join("text").attr("class", "op halo").attr("aria-hidden", "true").raise();
+    names.attr("transform", ({ x, y, slope }) => `translate(${x},${y}) rotate(${45 * slope})`).attr("dy", "0.35em").text((label) => label.text);
     this.showMoment();
     dots.on("mouseenter focus", (node) => this.enter(node)).on("mouseleave blur", () => this.leave());
     dots.on("click", (node) => this.choose(node)).on("keydown", (node) => this.key(node));
+  }
+
+  /** Names of ops, aslant: away from the other lane, and only where they cover no other name and no dot. */
+  labels() {
+    const ink = document.createElement("canvas").getContext("2d");
+    ink.font = "11px system-ui, sans-serif";
+    const placed = [];
+    for (const node of this.nodes) {
+      const slope = node.lane === 0 ? -1 : 1;
+      // Along the name and across it, for this lane.
+      const turned = ({ x, y }) => [(x + slope * y) * Math.SQRT1_2, (slope * y - x) * Math.SQRT1_2];
+      const text = lastParts(this.model.opName(node.op), 16);
+      const [middle, line] = turned(node);
+      const from = middle + node.radius + 4;
+      const to = from + ink.measureText(text).width;
+      const overDot = this.nodes.some((other) => {
+        const [at, off] = turned(other);
+        return other !== node && other.lane === node.lane && Math.abs(off - line) < other.radius + 5 && at > from && at < to + other.radius;
+      });
+      const overName = placed.some((other) => other.slope === slope && Math.abs(other.line - line) < 11 && other.from < to && from < other.to);
+      if (overDot || overName) continue;
+      const away = (node.radius + 4) * Math.SQRT1_2;
+      placed.push({ text, slope, line, from, to, x: node.x + away, y: node.y + slope * away });
+    }
+    return placed;
   }
 
   showMoment() {

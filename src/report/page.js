@@ -26,7 +26,7 @@ function fillHeadline(model) {
   byId("headline").replaceChildren(
     tile("Peak memory", bytesText(plan.peak), of),
     tile("Keeping everything", bytesText(keepAll.peak), saved > 0 ? `the plan needs ${percentText(saved)} less` : "the plan needs as much"),
-    tile("Overhead", timesText(answer.overhead), extra > 0 ? `${model.costText(extra)} more than ${model.costText(keepAll.cost)}` : "nothing is computed twice"),
+    tile("Overhead", timesText(answer.overhead), extra > 0 ? `${model.costText(extra)} more than ${model.costText(keepAll.cost)}` : runs > 0 ? "what is computed twice costs nothing" : "nothing is computed twice"),
     tile(
       "From the best possible",
       answer.optimal ? "optimal" : `≤ ${atMostText(answer.gap)}`,
@@ -41,9 +41,8 @@ function setUpTheme(redraw) {
   const system = matchMedia("(prefers-color-scheme: dark)");
   const button = byId("theme");
   let chosen = null;
-  let printing = false;
   const apply = () => {
-    const theme = printing ? "light" : chosen ?? (system.matches ? "dark" : "light");
+    const theme = Paper.printing ? "light" : chosen ?? (system.matches ? "dark" : "light");
     document.documentElement.dataset.theme = theme;
     button.setAttribute("aria-pressed", String(theme === "dark"));
     redraw();
@@ -54,7 +53,7 @@ function setUpTheme(redraw) {
     apply();
   });
   const print = (now) => () => {
-    printing = now;
+    Paper.printing = now;
     apply();
   };
   addEventListener("beforeprint", print(true));
@@ -64,17 +63,17 @@ function setUpTheme(redraw) {
 
 function drawPage() {
   const model = new Model(JSON.parse(byId("data").textContent));
-  const plots = [];
-  setUpTheme(() => plots.forEach((plot) => plot.paint()));
+  const charts = [];
+  setUpTheme(() => charts.forEach((chart) => chart.show()));
   fillTitle(model);
   fillHeadline(model);
   const moment = new Moment(model.raw.peak.steps[0]);
-  plots.push(new Timeline(model, moment), new StageMap(model, moment));
+  charts.push(new Timeline(model, moment), new StageMap(model, moment));
   new MomentPanel(model, moment);
-  if (model.raw.tradeoff !== null) new Tradeoff(model);
+  if (model.raw.tradeoff !== null) charts.push(new Tradeoff(model));
   recomputedTable(model, moment);
   peakTable(model, moment);
-  if (model.raw.edges !== null) new Network(model, moment);
+  if (model.raw.edges !== null) charts.push(new Network(model, moment));
   // After the first frame, everything answers.
   requestAnimationFrame(() =>
     setTimeout(() => {

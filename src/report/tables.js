@@ -1,7 +1,12 @@
 // Tables that sort by any column.
 
+const kPaperRows = 25;
+
 class SortableTable {
-  /** columns: {label, value(row), show(row)?, kind: "text" | "word" | "number"}; show gives text or an element. */
+  /**
+   * columns: {label, value(row), show(row)?, kind: "text" | "word" | "number", spare?}; show gives text or an element, and where
+   * there is little room, spare columns are left out.
+   */
   constructor(root, { caption, columns, rows, sortBy, shown = 50 }) {
     Object.assign(this, { root, columns, rows: [...rows], shown });
     this.body = element("tbody");
@@ -12,7 +17,8 @@ class SortableTable {
       this.shown = Infinity;
       this.fill();
     });
-    root.replaceChildren(element("div", { className: "table", tabIndex: 0, role: "region", "aria-label": caption }, table), this.more);
+    const rest = element("p", { className: "rest", hidden: rows.length <= kPaperRows }, `and ${countText(rows.length - kPaperRows)} more`);
+    root.replaceChildren(element("div", { className: "table", tabIndex: 0, role: "region", "aria-label": caption }, table), rest, this.more);
     this.sort(sortBy, "descending");
   }
 
@@ -24,7 +30,11 @@ class SortableTable {
       const other = usual === "descending" ? "ascending" : "descending";
       this.sort(index, now === usual ? other : usual);
     });
-    return element("th", { scope: "col", className: column.kind === "number" ? "" : "text" }, button);
+    return element("th", { scope: "col", className: this.classOf(column) }, button);
+  }
+
+  classOf({ kind, spare }) {
+    return `${kind} ${spare ? "spare" : ""}`;
   }
 
   sort(index, direction) {
@@ -40,9 +50,8 @@ class SortableTable {
   }
 
   fill() {
-    const classes = { text: "text", word: "wordy", number: "" };
-    const line = (row) =>
-      element("tr", {}, ...this.columns.map(({ value, show, kind }) => element("td", { className: classes[kind] }, show ? show(row) : String(value(row)))));
+    const cell = (row) => (column) => element("td", { className: this.classOf(column) }, (column.show ?? ((r) => String(column.value(r))))(row));
+    const line = (row, index) => element("tr", { className: index < kPaperRows ? "" : "beyond-paper" }, ...this.columns.map(cell(row)));
     this.body.replaceChildren(...this.rows.slice(0, this.shown).map(line));
     this.more.hidden = this.rows.length <= this.shown;
     this.more.textContent = `Show all ${countText(this.rows.length)}`;
@@ -78,10 +87,10 @@ function recomputedTable(model, moment) {
     caption: `${counted(rows.length, "op")} in ${counted(runs, "run")}, ${model.costText(raw.recomputedCost)} in all`,
     columns: [
       { label: "op", kind: "text", value: (row) => model.opName(row.op), show: (row) => momentLink(model.opName(row.op), moment, firstAgain.get(row.op)) },
-      { label: "phase", kind: "word", value: (row) => model.phase(row.op) },
+      { label: "phase", kind: "word", spare: true, value: (row) => model.phase(row.op) },
       { label: "times", kind: "number", value: (row) => row.times, show: (row) => countText(row.times) },
       { label: "cost", kind: "number", value: (row) => row.cost, show: (row) => model.costText(row.cost) },
-      { label: "share", kind: "number", value: (row) => row.cost, show: (row) => percentText(raw.recomputedCost ? row.cost / raw.recomputedCost : 0) },
+      { label: "share", kind: "number", spare: true, value: (row) => row.cost, show: (row) => percentText(raw.recomputedCost ? row.cost / raw.recomputedCost : 0) },
     ],
     rows,
     sortBy: 3,
@@ -102,9 +111,9 @@ function peakTable(model, moment) {
     caption: `${bytesText(plan.peak)} at step ${countText(steps[0])}${also}`,
     columns: [
       { label: "tensor", kind: "text", value: (row) => row.name, show: (row) => momentLink(row.name, moment, row.first) },
-      { label: "made", kind: "word", value: (row) => row.group },
+      { label: "made", kind: "word", spare: true, value: (row) => row.group },
       { label: "size", kind: "number", value: (row) => row.bytes, show: (row) => bytesText(row.bytes) },
-      { label: "share", kind: "number", value: (row) => row.bytes, show: (row) => percentText(plan.peak ? row.bytes / plan.peak : 0) },
+      { label: "share", kind: "number", spare: true, value: (row) => row.bytes, show: (row) => percentText(plan.peak ? row.bytes / plan.peak : 0) },
       { label: "from", kind: "number", value: (row) => row.first, show: (row) => countText(row.first) },
       { label: "to", kind: "number", value: (row) => row.last, show: (row) => countText(row.last) },
     ],

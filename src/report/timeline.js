@@ -30,7 +30,7 @@ class Timeline extends Plot {
     const entries = used.map((group) => [group, kGroupText[group]]);
     entries.push(["keep-all", `keeping everything (peak ${bytesText(keepAll.peak)})`, "line"]);
     if (this.model.answer.budget !== null) entries.push(["budget", "budget", "dash"]);
-    entries.push(["again", "recomputation (strip below)"]);
+    if (plan.isFirst.includes(0)) entries.push(["again", "recomputation (strip below)"]);
     return entries;
   }
 
@@ -180,8 +180,8 @@ class Timeline extends Plot {
     const { model } = this;
     const bottom = top + this.height;
     const text = this.byTime ? (v) => model.costText(v) : d3.format(",");
-    let across = d3.axisBottom(this.x).ticks(Math.max(2, this.width / 110)).tickFormat(text).tickSizeOuter(0);
-    if (!this.byTime) across = across.tickValues(this.x.ticks(this.width / 80).filter(Number.isInteger));
+    const values = this.x.ticks(Math.max(2, this.width / 110)).filter(Number.isInteger);
+    const across = d3.axisBottom(this.x).tickValues(values).tickFormat(text).tickSizeOuter(0);
     drawAxis(this, "across", across, left, bottom);
     const ticks = byteTicks(0, this.y.domain()[1], 6);
     const up = d3.axisLeft(this.y).tickValues(ticks.values).tickFormat(ticks.text).tickSize(0).tickPadding(8);

@@ -16,7 +16,7 @@ class Tradeoff {
     this.addHatching();
     this.fillLegend();
     this.fillTable();
-    new ResizeObserver(oncePerFrame(() => this.draw())).observe(this.root);
+    new ResizeObserver(oncePerFrame(() => this.show())).observe(this.root);
   }
 
   collect() {
@@ -49,7 +49,7 @@ class Tradeoff {
   }
 
   scales() {
-    this.width = Math.max(200, this.root.clientWidth);
+    this.width = Math.max(200, roomIn(this.root));
     this.height = Math.max(300, Math.min(400, this.width * 0.4));
     const shown = this.series.filter((series) => !this.hidden.has(series.method)).flatMap((series) => series.points);
     const all = [...shown, this.chosen];
@@ -64,9 +64,9 @@ class Tradeoff {
     this.y = (this.log ? d3.scaleLog() : d3.scaleLinear()).domain([bottom, ceiling]).range([this.height - 46, 40]);
   }
 
-  draw() {
+  show() {
     this.scales();
-    this.svg.attr("width", this.width).attr("height", this.height);
+    this.svg.attr("viewBox", `0 0 ${this.width} ${this.height}`);
     this.svg.selectAll(":scope > g, :scope > text").remove();
     this.drawAxes();
     this.drawBand();
@@ -147,7 +147,7 @@ class Tradeoff {
         const hide = !this.hidden.has(series.method);
         this.hidden[hide ? "add" : "delete"](series.method);
         button.setAttribute("aria-pressed", String(!hide));
-        this.draw();
+        this.show();
       });
       return button;
     });

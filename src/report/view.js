@@ -49,6 +49,10 @@ const Tip = {
   },
 };
 
+/** Charts are drawn anew for paper, as wide as A4 and Letter have room: Chromium rounds the scale of a printed canvas to 64ths. */
+const Paper = { printing: false, width: 664 };
+const roomIn = (root) => (Paper.printing ? Paper.width : root.clientWidth);
+
 /** At most one call a frame. */
 function oncePerFrame(work) {
   let waiting = false;
@@ -80,7 +84,7 @@ class Plot {
     this.canvas.addEventListener("pointerdown", () => this.canvas.focus({ preventScroll: true }));
     this.canvas.addEventListener("keydown", (event) => this.zoomKey(event));
     this.addButtons(buttons);
-    new ResizeObserver(() => this.resize()).observe(root);
+    new ResizeObserver(() => this.fit() && this.paint()).observe(root);
   }
 
   takes(event) {
@@ -116,17 +120,17 @@ class Plot {
     return d3.zoomTransform(this.canvas);
   }
 
-  resize() {
-    const whole = this.root.clientWidth;
+  /** Takes the room that there is; whether it has changed. */
+  fit() {
     const { top, right, bottom, left } = this.margin;
-    const width = Math.max(50, whole - left - right);
-    if (width === this.width) return;
+    const width = Math.max(50, roomIn(this.root) - left - right);
+    if (width === this.width) return false;
     const before = this.transform;
     const ratio = this.width ? width / this.width : 1;
     this.width = width;
-    this.height = this.heightOf(width);
+    this.height = Math.round(this.heightOf(width));
     this.root.style.height = `${this.height + top + bottom}px`;
-    this.dots = Math.min(2, window.devicePixelRatio || 1);
+    this.dots = Paper.printing ? 2 : Math.min(2, window.devicePixelRatio || 1);
     this.canvas.width = Math.round(width * this.dots);
     this.canvas.height = Math.round(this.height * this.dots);
     Object.assign(this.canvas.style, { left: `${left}px`, top: `${top}px`, width: `${width}px`, height: `${this.height}px` });
@@ -134,6 +138,11 @@ class Plot {
     const all = [[0, 0], [width, this.height]];
     this.zoom.extent(all).translateExtent(all);
     this.target.call(this.zoom.transform, d3.zoomIdentity.translate(before.x * ratio, before.y * ratio).scale(before.k));
+    return true;
+  }
+
+  show() {
+    this.fit();
     this.paint();
   }
 
