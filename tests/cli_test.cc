@@ -455,6 +455,18 @@ TEST(CommandLine, WritesAReport) {
   EXPECT_EQ(folder.entries(), 2U);
 }
 
+TEST(CommandLine, WritesAReportOfWhatThereIsOnCtrlC) {
+  std::vector<std::string> command = {"timeout", "--foreground", "--preserve-status", "-s", "INT", "5"};
+  command.insert(command.end(), {CHECKMATE_PROGRAM, "report", "zoo:unet?batch=32", "--budget", "60%"});
+  // Annealing with a gap of 0 never has enough.
+  command.insert(command.end(), {"--method", "linear-greedy", "--methods", "linear-greedy,anneal"});
+  command.insert(command.end(), {"--budgets", "80%,60%", "--gap", "0", "--point-time", "200", "-o", "-"});
+  const Finished run = testing::run(command);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(run.err, "checkmate: stopped; the page has 3 of 4 searches\n");
+  EXPECT_THAT(run.out, AllOf(StartsWith("<!doctype html>"), HasSubstr("{\"method\":\"anneal\"")));
+}
+
 TEST(CommandLine, WritesNoReportOfWhatDoesNotHold) {
   const ScratchFolder folder;
   const std::string page = (folder.path() / "report.html").string();

@@ -136,6 +136,22 @@ TEST(Terminal, LivesOnOneLineWhileItSearches) {
   EXPECT_TRUE(plain_ascii(dumb.out)) << dumb.out;
 }
 
+TEST(Terminal, SaysWhichSearchAReportIsAt) {
+  const testing::ScratchFolder folder;
+  const std::string page = (folder.path() / "report.html").string();
+  std::vector<std::string> command = {CHECKMATE_PROGRAM, "report", "zoo:unet?batch=32", "--budget", "60%"};
+  command.insert(command.end(), {"--moves", "2000", "--time-limit", "20", "--point-time", "20", "-o", page});
+  command.insert(command.end(), {"--methods", "linear-greedy,anneal", "--budgets", "80%,60%"});
+  const Finished run = testing::run_on_terminal(command, 100, environment("xterm", "C.UTF-8"));
+  EXPECT_EQ(run.exit_code, 0) << run.out;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("linear-greedy at 11.8 GiB (1 of 4): "),
+                             HasSubstr("anneal at 15.7 GiB (4 of 4): "), HasSubstr(" s  best ")));
+  ASSERT_EQ(lines(run.out).size(), 1U) << run.out;
+  EXPECT_TRUE(lines(run.out)[0].starts_with(page)) << run.out;
+  command.insert(command.begin(), {"env", "TERM=xterm"});
+  EXPECT_TRUE(testing::run(command).err.empty());
+}
+
 TEST(Terminal, APipeGetsTheWholeTextWithoutColours) {
   std::vector<std::string> command = {"env", "-u", "NO_COLOR", "TERM=xterm", "LC_ALL=C.UTF-8"};
   const std::vector<std::string> compared = comparing();

@@ -21,20 +21,27 @@ std::string line_of(std::string_view task, const Graph& graph, const Progress& p
   return line;
 }
 
+void show(std::string_view line) {
+  // The last column stays free: a terminal that fills it begins another line.
+  fmt::print(stderr, "\r\x1b[K{}", cut_to(line, err_terminal().columns - 1));
+}
+
 }  // namespace
 
-ProgressLine::ProgressLine(std::string task, const Graph& graph, SolveOptions& options) : options_(options) {
+ProgressLine::ProgressLine(std::string task, const Graph& graph, SolveOptions& options)
+    : task_(std::move(task)), options_(options) {
   if (!err_terminal().escapes) return;
-  options_.on_progress = [task = std::move(task), &graph](const Progress& progress) {
-    // The last column stays free: a terminal that fills it begins another line.
-    const std::string line = cut_to(line_of(task, graph, progress), err_terminal().columns - 1);
-    fmt::print(stderr, "\r\x1b[K{}", line);
-  };
+  options_.on_progress = [this, &graph](const Progress& progress) { show(line_of(task_, graph, progress)); };
 }
 
 ProgressLine::~ProgressLine() {
-  if (options_.on_progress) fmt::print(stderr, "\r\x1b[K");
+  if (options_.on_progress) show("");
   options_.on_progress = {};
+}
+
+void ProgressLine::now_at(std::string task) {
+  task_ = std::move(task);
+  if (options_.on_progress) show(task_);
 }
 
 }  // namespace checkmate::tool

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "checkmate/checkmate.h"
 
@@ -17,7 +16,11 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
+  /// Between two searches: what the next one is, which the line tells at once.
+  void now_at(std::string task);
+
  private:
+  std::string task_;
   SolveOptions& options_;
 };
 

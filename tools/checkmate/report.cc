@@ -6,6 +6,7 @@
 
 #include "console.h"
 #include "interrupt.h"
+#include "progress_line.h"
 #include "text.h"
 #include "verbs.h"
 
@@ -48,7 +49,10 @@ Result<Subject> from_search(const Flags& flags, const Graph& graph, SolveOptions
   if (!budget) return budget.error();
   options.budget = *budget;
   options.method = flags.method;
-  Result<SolveResult> result = solve(graph, options, stop);
+  Result<SolveResult> result = [&] {
+    const ProgressLine line("", graph, options);
+    return solve(graph, options, stop);
+  }();
   if (!result) return result.error();
   if (!result->plan) {
     const bool proven = result->status == Status::kInfeasible;
@@ -76,6 +80,7 @@ Result<Subject> subject_of(const Flags& flags, const Graph& graph, const SolveOp
 struct Surroundings {
   std::vector<std::string> methods;
   std::vector<Bytes> budgets;
+  std::size_t count() const { return methods.size() * budgets.size(); }
 };
 
 Result<Surroundings> surroundings_of(const Flags& flags, const Graph& graph) {
@@ -88,6 +93,25 @@ Result<Surroundings> surroundings_of(const Flags& flags, const Graph& graph) {
   return Surroundings{std::move(*methods), std::move(*budgets)};
 }
 
+/// Every method at every budget; on a terminal, a line tells which one it is at.
+Result<std::vector<SweepPoint>> search(const Graph& graph, SolveOptions options, const Surroundings& around,
+                                       const std::stop_token& stop) {
+  const std::vector<std::string>& methods = around.methods;
+  const std::vector<Bytes>& budgets = around.budgets;
+  ProgressLine line("", graph, options);
+  std::size_t at = 0;
+  const auto tell_next = [&] {
+    if (at == around.count()) return;
+    const std::string& method = methods[at / budgets.size()];
+    const Bytes budget = budgets[at % budgets.size()];
+    ++at;
+    line.now_at(fmt::format("{} at {} ({} of {}): ", method, to_string(budget), at, around.count()));
+  };
+  tell_next();
+  const auto on_point = [&](const SweepPoint&) { tell_next(); };
+  return sweep(graph, {.budgets = budgets, .methods = methods, .solve = options, .on_point = on_point}, stop);
+}
+
 Result<std::vector<ReportPoint>> points_of(const Flags& flags, const Graph& graph, SolveOptions options,
                                            const Subject& subject, const Surroundings& around,
                                            const std::stop_token& stop) {
@@ -95,18 +119,11 @@ Result<std::vector<ReportPoint>> points_of(const Flags& flags, const Graph& grap
   options.order = subject.options.order;
   options.time_limit = std::chrono::duration<double>(flags.point_time);
   options.start = subject.plan->steps;
-  const bool talk = progress_wanted();
-  const auto tell = [talk](const SweepPoint& point) {
-    if (talk)
-      fmt::print(stderr, "\r\x1b[K{} at {}: {}", point.method, to_string(point.budget),
-                 to_string(point.result.status));
-  };
-  const Result<std::vector<SweepPoint>> points = sweep(
-      graph,
-      {.budgets = around.budgets, .methods = around.methods, .solve = std::move(options), .on_point = tell},
-      stop);
-  if (talk) fmt::print(stderr, "\r\x1b[K");
+  const Result<std::vector<SweepPoint>> points = search(graph, std::move(options), around, stop);
   if (!points) return points.error();
+  if (stop.stop_requested())
+    fmt::print(stderr, "checkmate: stopped; the page has {} of {} searches\n", points->size(),
+               around.count());
   return report_points(*points);
 }
 
