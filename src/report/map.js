@@ -143,8 +143,9 @@ class StageMap extends Plot {
   stepNear({ op, stage }) {
     const exact = this.stepOf.get(this.cell(op, stage));
     if (exact !== undefined) return exact;
-    const reach = Math.min(8, Math.ceil(3 / Math.max(0.05, this.x(1) - this.x(0))));
-    if (this.x(1) - this.x(0) > 4) return undefined;
+    const size = Math.min(this.x(1) - this.x(0), this.y(1) - this.y(0));
+    if (size > 4) return undefined;
+    const reach = Math.min(8, Math.ceil(3 / Math.max(0.05, size)));
     for (let distance = 1; distance <= reach; ++distance) {
       for (let a = -distance; a <= distance; ++a) {
         for (const [da, db] of [[a, -distance], [a, distance], [-distance, a], [distance, a]]) {

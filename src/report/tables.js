@@ -1,6 +1,6 @@
 // Tables that sort by any column.
 
-const kPaperRows = 25;
+const kPaperRows = 20;
 
 class SortableTable {
   /**
