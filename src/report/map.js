@@ -20,7 +20,8 @@ class StageMap extends Plot {
     this.mark = this.svg.append("g").attr("clip-path", `url(#${this.root.id}-clip)`);
     this.mark.append("rect").attr("class", "mark");
     this.listen();
-    fillLegend(byId("map-legend"), [["first", "computed first"], ["again", "recomputed"], ["kept", "kept in memory"]]);
+    const again = this.again.length > 0 ? [["again", "recomputed"]] : [];
+    fillLegend(byId("map-legend"), [["first", "computed first"], ...again, ["kept", "kept in memory"]]);
     moment.on("change.map", () => this.showMoment());
   }
 

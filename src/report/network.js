@@ -1,6 +1,6 @@
 // The network as dots: the way forward from left to right, and the way back below it, each op under the one whose result it reads.
 //
-//     conv1 - conv2 - conv3 - loss          column: the longest way from an input
+//     conv1 - conv2 - conv3 - loss          column: the longest way from an op that reads nothing
 //     grad1 - grad2 - grad3 -/              column: of the last forward op that it reads
 
 /** What becomes of an op's results: the color, and the words. */
@@ -18,7 +18,7 @@ class Network {
     for (let i = 0; i < model.raw.edges.length; i += 2) this.edges.push([model.raw.edges[i], model.raw.edges[i + 1]]);
     this.layOut();
     this.svg = d3.select(this.root).append("svg").attr("role", "group").attr("aria-label", "The network's ops");
-    fillLegend(byId("network-legend"), Object.values(kFates));
+    fillLegend(byId("network-legend"), Object.keys(kFates).filter((fate) => this.nodes.some((node) => node.fate === fate)).map((fate) => kFates[fate]));
     new ResizeObserver(oncePerFrame(() => this.show())).observe(this.root);
     moment.on("change.network", () => this.showMoment());
   }
@@ -46,26 +46,41 @@ class Network {
   }
 
   place() {
-    const { model } = this;
-    const back = (op) => ["backward", "update"].includes(model.phase(op));
-    const reads = d3.range(model.opCount).map(() => []);
-    for (const [from, to] of this.edges) reads[to].push(from);
-    this.nodes = [];
+    const columns = this.columnsOf();
     const height = new Map(); // of the pile in a column of a lane
-    for (let op = 0; op < model.opCount; ++op) {
-      const forward = reads[op].filter((other) => !back(other));
-      const backward = reads[op].filter(back);
-      let column = 0;
-      if (!back(op)) column = d3.max(forward, (other) => this.nodes[other].column + 1) ?? 0;
-      else if (forward.length > 0) column = d3.max(forward, (other) => this.nodes[other].column);
-      else column = d3.min(backward, (other) => this.nodes[other].column) ?? 0;
-      const lane = back(op) ? 1 : 0;
+    this.nodes = columns.map((column, op) => {
+      const lane = this.isBack(op) ? 1 : 0;
       const row = height.get(`${lane} ${column}`) ?? 0;
       height.set(`${lane} ${column}`, row + 1);
-      this.nodes.push({ op, column, lane, row, fate: this.fate(op) });
-    }
-    this.columns = d3.max(this.nodes, (node) => node.column) + 1;
+      return { op, column, lane, row, fate: this.fate(op) };
+    });
+    this.columns = d3.max(columns) + 1;
     this.piles = [0, 1].map((lane) => d3.max(this.nodes.filter((node) => node.lane === lane), (node) => node.row + 1) ?? 0);
+  }
+
+  isBack(op) {
+    return ["backward", "update"].includes(this.model.phase(op));
+  }
+
+  columnsOf() {
+    const reads = d3.range(this.model.opCount).map(() => []);
+    const readers = reads.map(() => []);
+    for (const [from, to] of this.edges) {
+      reads[to].push(from);
+      readers[from].push(to);
+    }
+    const ahead = (op) => !this.isBack(op);
+    const columns = [];
+    reads.forEach((read, op) => {
+      const forward = read.filter(ahead).map((other) => columns[other]);
+      if (ahead(op)) columns.push(forward.length > 0 ? d3.max(forward) + 1 : 0);
+      else columns.push(d3.max(forward) ?? d3.min(read, (other) => columns[other]) ?? 0);
+    });
+    // What reads nothing, such as a constant, stands beside its first reader, not in a pile at the beginning.
+    return columns.map((column, op) => {
+      const first = d3.min(readers[op].filter(ahead), (other) => columns[other]);
+      return ahead(op) && reads[op].length === 0 && first > 0 ? first - 1 : column;
+    });
   }
 
   show() {

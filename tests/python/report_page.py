@@ -65,11 +65,15 @@ class Page:
         found: list[str] = self.script("return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)", selector)
         return found
 
+    def act(self) -> ActionChains:
+        """What pointer and keys do, without the usual quarter of a second for each move."""
+        return ActionChains(self.browser, duration=10)
+
     def point_at(self, canvas: WebElement, share: float) -> None:
         """Puts the pointer at so much of the width."""
         self.script("arguments[0].scrollIntoView({block: 'center'})", canvas)
         width = canvas.size["width"]
-        ActionChains(self.browser).move_to_element_with_offset(canvas, int(width * (share - 0.5)), 0).perform()
+        self.act().move_to_element_with_offset(canvas, int(width * (share - 0.5)), 0).perform()
 
     def zoom_of(self, canvas: str) -> float:
         return float(self.script("return d3.zoomTransform(document.querySelector(arguments[0])).k", canvas))

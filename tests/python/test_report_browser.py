@@ -12,7 +12,6 @@ from checkmate import Graph, Op, Plan, Tensor
 
 pytest.importorskip("selenium")
 from selenium import webdriver
-from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
@@ -90,10 +89,10 @@ def test_tells_what_is_in_memory_where_the_pointer_is(page: Page, plan: Plan) ->
 def test_stays_where_one_clicked_and_moves_with_the_keys(page: Page, plan: Plan) -> None:
     canvas = page.find("#timeline-canvas")
     page.point_at(canvas, 0.4)
-    ActionChains(page.browser).click().perform()
+    page.act().click().perform()
     clicked = int(canvas.get_attribute("aria-valuenow") or -1)
     assert clicked == pytest.approx(0.4 * len(plan), abs=0.05 * len(plan) + 2)
-    ActionChains(page.browser).move_to_element(page.find("h1")).perform()
+    page.act().move_to_element(page.find("h1")).perform()
     page.wait_for_step(clicked)
     canvas.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_LEFT)
     page.wait_for_step(clicked + 1)
@@ -130,7 +129,7 @@ def test_zooms_and_moves_the_map(page: Page) -> None:
     by_button = page.zoom_of("#map-canvas")
     assert by_button > 1.5
     page.point_at(canvas, 0.5)
-    ActionChains(page.browser).click().perform()  # now the wheel is the map's
+    page.act().click().perform()  # now the wheel is the map's
     page.script(
         "arguments[0].dispatchEvent(new WheelEvent('wheel', {deltaY: -400, bubbles: true, cancelable: true,"
         " clientX: innerWidth / 2, clientY: innerHeight / 2}))",
@@ -138,7 +137,7 @@ def test_zooms_and_moves_the_map(page: Page) -> None:
     )
     assert page.zoom_of("#map-canvas") > by_button
     before = page.script("return d3.zoomTransform(arguments[0]).x", canvas)
-    ActionChains(page.browser).click_and_hold(canvas).move_by_offset(-80, 0).release().perform()
+    page.act().click_and_hold(canvas).move_by_offset(-80, 0).release().perform()
     assert page.script("return d3.zoomTransform(arguments[0]).x", canvas) < before
     canvas.send_keys("0")
     assert page.zoom_of("#map-canvas") == 1
@@ -150,7 +149,7 @@ def test_leads_from_the_map_to_a_step(page: Page, plan: Plan) -> None:
     page.point_at(canvas, 0.5)  # on the diagonal: the first run of the op in the middle
     page.wait("return !document.getElementById('tip').hidden")
     assert "computed first" in page.find("#tip").text
-    ActionChains(page.browser).click().perform()
+    page.act().click().perform()
     page.wait(f"return Math.abs(+document.getElementById('moment').dataset.step - {plan.steps.index(len(plan.graph) // 2)}) < 10")
     assert page.texts("#moment .tag") == ["first run"]
 
@@ -160,6 +159,7 @@ def test_shows_the_network_of_small_graphs(page: Page, plan: Plan) -> None:
     assert page.find("#network").is_displayed() == small
     if small:
         assert len(page.browser.find_elements(By.CSS_SELECTOR, "circle.node")) == len(plan.graph)
+        assert len(page.texts("#network text.op")) > len(plan.graph) / 2  # names, where there is room
 
 
 def test_is_dark_where_the_system_is(page: Page) -> None:
@@ -259,7 +259,7 @@ def test_leads_the_keyboard_down_the_page(page: Page) -> None:
     page.script("document.querySelector('.skip').focus()")
     tops = []
     for _ in range(15):
-        ActionChains(page.browser).send_keys(Keys.TAB).perform()
+        page.act().send_keys(Keys.TAB).perform()
         ring, top = page.script(FOCUSED)
         assert ring, page.script("return document.activeElement.outerHTML.slice(0, 80)")
         tops.append(top)
