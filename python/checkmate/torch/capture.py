@@ -205,7 +205,7 @@ class _Functional(fx.Interpreter):
 
 def _in_memory_order(tensor: torch.Tensor) -> torch.Tensor:
     """A view of a dense tensor that is contiguous."""
-    return tensor.permute(sorted(range(tensor.dim()), key=lambda d: -tensor.stride(d)))
+    return tensor.permute(sorted(range(tensor.dim()), key=tensor.stride, reverse=True))
 
 
 def _own_gradient(parameter: torch.Tensor, gradient: torch.Tensor, taken: set[int]) -> torch.Tensor:
