@@ -99,7 +99,7 @@ void add_compare(Parser& parser) {
   verb.example("checkmate compare 'zoo:unet?batch=32' --budget 60%");
   flags->problem.add_to(verb);
   verb.option("--methods", flags->methods,
-              "which, separated by commas; all but auto and brute force unless told");
+              "which, separated by commas; all that look for plans, but brute force, unless told");
   verb.flag("--json", flags->json, "print one JSON object");
 }
 

@@ -8,6 +8,7 @@
 #include "interrupt.h"
 #include "io/file.h"
 #include "progress_line.h"
+#include "sweep_flags.h"
 #include "text.h"
 #include "verbs.h"
 
@@ -103,35 +104,34 @@ Outcome plan_of(const PlanFlags& flags, const Graph& graph) {
   return {.drawn = Drawn{record->plan, budget ? budget : record->budget}};
 }
 
-int draw_timeline(const PlanFlags& flags) {
+/// A picture of a plan by one of the library's functions.
+template <class Picture>
+int draw(const PlanFlags& flags, const Picture& picture) {
   const Result<PictureOptions> options = flags.picture.options();
   if (!options) return report(options.error());
   const Result<Graph> graph = flags.graph.load();
   if (!graph) return report(graph.error());
   const Outcome found = plan_of(flags, *graph);
   if (!found.drawn) return found.exit_code;
-  return flags.picture.write(plot_timeline(*graph, found.drawn->plan, found.drawn->budget, *options));
+  return flags.picture.write(picture(*graph, *found.drawn, *options));
 }
 
-int draw_map(const PlanFlags& flags) {
-  const Result<PictureOptions> options = flags.picture.options();
-  if (!options) return report(options.error());
-  const Result<Graph> graph = flags.graph.load();
-  if (!graph) return report(graph.error());
-  const Outcome found = plan_of(flags, *graph);
-  if (!found.drawn) return found.exit_code;
-  Result<StageMap> map = stage_map(*graph, found.drawn->plan);
-  if (!map) return report(map.error());
-  const MapPanel panel = {printable(graph->name(), 200), std::move(*map)};
-  return flags.picture.write(plot_map({&panel, 1}, *options));
+Result<std::string> timeline(const Graph& graph, const Drawn& drawn, const PictureOptions& options) {
+  return plot_timeline(graph, drawn.plan, drawn.budget, options);
+}
+
+Result<std::string> map(const Graph& graph, const Drawn& drawn, const PictureOptions& options) {
+  Result<StageMap> stages = stage_map(graph, drawn.plan);
+  if (!stages) return stages.error();
+  const MapPanel panel = {printable(graph.name(), 200), std::move(*stages)};
+  return plot_map({&panel, 1}, options);
 }
 
 struct TradeoffFlags {
   std::vector<std::string> graph;
   std::string costs = "file";
   std::string from;
-  std::string budgets = "90%..20%";
-  std::string methods;
+  SweepFlags sweep;
   SearchFlags search;
   PictureFlags picture;
 };
@@ -140,26 +140,12 @@ Result<Tradeoff> swept(const TradeoffFlags& flags, std::string& name) {
   const Result<Graph> graph = GraphFlags{flags.graph[0], flags.costs}.load();
   if (!graph) return graph.error();
   name = printable(graph->name(), 200);
-  const Result<SolveOptions> options = flags.search.options();
+  const Result<SolveOptions> search = flags.search.options();
+  if (!search) return search.error();
+  const Result<SweepOptions> options = flags.sweep.options(*graph, *search);
   if (!options) return options.error();
-  const Result<std::vector<Bytes>> budgets = parse_budgets(*graph, flags.budgets);
-  if (!budgets) return budgets.error();
-  const Result<std::vector<std::string>> chosen = parse_methods(flags.methods);
-  if (!chosen) return chosen.error();
   const Interrupt interrupt;
-  const bool talk = progress_wanted();
-  const Result<std::vector<SweepPoint>> points =
-      sweep(*graph,
-            {.budgets = *budgets,
-             .methods = *chosen,
-             .solve = *options,
-             .on_point =
-                 [&](const SweepPoint& point) {
-                   if (!talk) return;
-                   fmt::print(stderr, "{} at {}: {}\n", point.method, to_string(point.budget),
-                              to_string(point.result.status));
-                 }},
-            interrupt.token());
+  const Result<std::vector<SweepPoint>> points = watched_sweep(*graph, *options, interrupt.token());
   if (!points) return points.error();
   return tradeoff_of(*graph, *points);
 }
@@ -238,6 +224,7 @@ int draw_max_batch(const BatchFlags& flags) {
 
 void add_tradeoff(Parser& parser) {
   auto flags = std::make_shared<TradeoffFlags>();
+  flags->search.time_limit = 10;
   Verb verb = parser.add("plot tradeoff", "Draws overhead against budget for several methods, with the bound",
                          [flags] { return draw_tradeoff(*flags); });
   verb.example(
@@ -245,10 +232,7 @@ void add_tradeoff(Parser& parser) {
   verb.arguments("GRAPH", flags->graph, "a graph file, or zoo:NAME?key=value&... (see checkmate zoo)");
   verb.option("--from", flags->from, "a table that checkmate sweep has written, instead of a graph");
   verb.option("--costs", flags->costs, "file, flops, roofline:DEVICE[:TYPE] or profile:FILE");
-  verb.option("--budgets", flags->budgets,
-              "sizes, shares and ranges such as 90%..20%:5%, separated by commas");
-  verb.option("--methods", flags->methods,
-              "which, separated by commas; all but auto and brute force unless told");
+  flags->sweep.add_to(verb);
   flags->picture.add_to(verb);
   flags->search.add_to(verb);
 }
@@ -274,16 +258,16 @@ void add_batches(Parser& parser) {
 void add_plot(Parser& parser) {
   parser.add_group("plot", "Draws pictures: timeline, map, tradeoff, max-batch")
       .example("checkmate plot timeline 'zoo:unet?batch=32' --budget 60% -o unet.svg");
-  auto timeline = std::make_shared<PlanFlags>();
-  Verb verb = parser.add("plot timeline", "Draws memory over the steps, keep-all against a plan",
-                         [timeline] { return draw_timeline(*timeline); });
-  verb.example("checkmate plot timeline 'zoo:unet?batch=32' --budget 60% -o unet.svg");
-  timeline->add_to(verb);
-  auto map = std::make_shared<PlanFlags>();
-  Verb second = parser.add("plot map", "Draws stages against ops: what runs first, is recomputed, is kept",
-                           [map] { return draw_map(*map); });
-  second.example("checkmate plot map 'zoo:linear?n=32' --budget 12 -o map.svg");
-  map->add_to(second);
+  const auto add = [&](const std::string& verb_name, const char* summary, const auto& picture) {
+    auto flags = std::make_shared<PlanFlags>();
+    Verb verb = parser.add(verb_name, summary, [flags, picture] { return draw(*flags, picture); });
+    flags->add_to(verb);
+    return verb;
+  };
+  add("plot timeline", "Draws memory over the steps, keep-all against a plan", timeline)
+      .example("checkmate plot timeline 'zoo:unet?batch=32' --budget 60% -o unet.svg");
+  add("plot map", "Draws stages against ops: what runs first, is recomputed, is kept", map)
+      .example("checkmate plot map 'zoo:linear?n=32' --budget 12 -o map.svg");
   add_tradeoff(parser);
   add_batches(parser);
 }

@@ -7,6 +7,7 @@
 #include "console.h"
 #include "interrupt.h"
 #include "progress_line.h"
+#include "sweep_flags.h"
 #include "text.h"
 #include "verbs.h"
 
@@ -19,8 +20,7 @@ struct Flags {
   std::string budget;
   std::string method = "auto";
   SearchFlags search;
-  std::string methods = "chen-sqrt,chen-greedy,ap-sqrt,ap-greedy,linear-sqrt,linear-greedy,auto";
-  std::string budgets = "100%..20%";
+  SweepFlags sweep;
   double point_time = 1;
   std::string output = "report.html";
 };
@@ -76,54 +76,26 @@ Result<Subject> subject_of(const Flags& flags, const Graph& graph, const SolveOp
   return Subject{.plan = keep_all_plan(graph), .options = {.method = "keep-all"}};
 }
 
-/// The other budgets and methods that the plan is shown among.
-struct Surroundings {
-  std::vector<std::string> methods;
-  std::vector<Bytes> budgets;
-  std::size_t count() const { return methods.size() * budgets.size(); }
-};
-
-Result<Surroundings> surroundings_of(const Flags& flags, const Graph& graph) {
-  if (flags.methods == "none") return Surroundings{};
-  Result<std::vector<std::string>> methods = parse_methods(flags.methods);
-  if (!methods) return methods.error();
-  Result<std::vector<Bytes>> budgets = parse_budgets(graph, flags.budgets);
-  if (!budgets) return budgets.error();
+/// The other methods and budgets that the plan is shown among; nothing where none are wanted.
+Result<std::optional<SweepOptions>> surroundings_of(const Flags& flags, const Graph& graph,
+                                                    SolveOptions search) {
+  if (flags.sweep.methods == "none") return std::optional<SweepOptions>();
   if (!(flags.point_time > 0)) return Error{ErrorCode::kInvalidArgument, "--point-time must be positive"};
-  return Surroundings{std::move(*methods), std::move(*budgets)};
+  search.time_limit = std::chrono::duration<double>(flags.point_time);
+  Result<SweepOptions> options = flags.sweep.options(graph, std::move(search));
+  if (!options) return options.error();
+  return std::optional(std::move(*options));
 }
 
-/// Every method at every budget; on a terminal, a line tells which one it is at.
-Result<std::vector<SweepPoint>> search(const Graph& graph, SolveOptions options, const Surroundings& around,
-                                       const std::stop_token& stop) {
-  const std::vector<std::string>& methods = around.methods;
-  const std::vector<Bytes>& budgets = around.budgets;
-  ProgressLine line("", graph, options);
-  std::size_t at = 0;
-  const auto tell_next = [&] {
-    if (at == around.count()) return;
-    const std::string& method = methods[at / budgets.size()];
-    const Bytes budget = budgets[at % budgets.size()];
-    ++at;
-    line.now_at(fmt::format("{} at {} ({} of {}): ", method, to_string(budget), at, around.count()));
-  };
-  tell_next();
-  const auto on_point = [&](const SweepPoint&) { tell_next(); };
-  return sweep(graph, {.budgets = budgets, .methods = methods, .solve = options, .on_point = on_point}, stop);
-}
-
-Result<std::vector<ReportPoint>> points_of(const Flags& flags, const Graph& graph, SolveOptions options,
-                                           const Subject& subject, const Surroundings& around,
+Result<std::vector<ReportPoint>> points_of(const Graph& graph, const Subject& subject, SweepOptions around,
                                            const std::stop_token& stop) {
-  if (around.methods.empty()) return std::vector<ReportPoint>{};
-  options.order = subject.options.order;
-  options.time_limit = std::chrono::duration<double>(flags.point_time);
-  options.start = subject.plan->steps;
-  const Result<std::vector<SweepPoint>> points = search(graph, std::move(options), around, stop);
+  around.solve.order = subject.options.order;
+  around.solve.start = subject.plan->steps;
+  const std::size_t wanted = around.methods.size() * around.budgets.size();
+  const Result<std::vector<SweepPoint>> points = watched_sweep(graph, std::move(around), stop);
   if (!points) return points.error();
   if (stop.stop_requested())
-    fmt::print(stderr, "checkmate: stopped; the page has {} of {} searches\n", points->size(),
-               around.count());
+    fmt::print(stderr, "checkmate: stopped; the page has {} of {} searches\n", points->size(), wanted);
   return report_points(*points);
 }
 
@@ -134,7 +106,7 @@ int run(const Flags& flags) {
   if (!graph) return report(graph.error());
   const Result<SolveOptions> options = flags.search.options();
   if (!options) return report(options.error());
-  const Result<Surroundings> around = surroundings_of(flags, *graph);
+  const Result<std::optional<SweepOptions>> around = surroundings_of(flags, *graph, *options);
   if (!around) return report(around.error());
   const Interrupt interrupt;
   Result<Subject> subject = subject_of(flags, *graph, *options, interrupt.token());
@@ -144,10 +116,11 @@ int run(const Flags& flags) {
   const auto page = [&] { return report_html(*graph, *subject->plan, subject->options); };
   if (const Result<std::string> plain = page(); !plain)
     return report(flags.plan.empty() ? plain.error() : plain.error().at(printable(flags.plan, 4096)));
-  Result<std::vector<ReportPoint>> points =
-      points_of(flags, *graph, *options, *subject, *around, interrupt.token());
-  if (!points) return report(points.error());
-  subject->options.points = std::move(*points);
+  if (*around) {
+    Result<std::vector<ReportPoint>> points = points_of(*graph, *subject, **around, interrupt.token());
+    if (!points) return report(points.error());
+    subject->options.points = std::move(*points);
+  }
   const Result<std::string> whole = page();
   if (!whole) return report(whole.error());
   const Result<void> written = write_output(flags.output, *whole);
@@ -163,6 +136,7 @@ int run(const Flags& flags) {
 void add_report(Parser& parser) {
   auto flags = std::make_shared<Flags>();
   flags->search.time_limit = 10;
+  flags->sweep.budgets = "100%..20%";
   Verb verb = parser.add("report", "Writes a plan as a page to look at, which opens offline",
                          [flags] { return run(*flags); });
   verb.example("checkmate report 'zoo:unet?batch=32' --budget 60% -o report.html");
@@ -171,10 +145,9 @@ void add_report(Parser& parser) {
   verb.option("-b,--budget", flags->budget, "instead: look for a plan within this budget");
   verb.option("-m,--method", flags->method, "how to look for it");
   flags->search.add_to(verb);
-  verb.option("--methods", flags->methods,
-              "shown in overhead against budget, separated by commas; none leaves that out");
-  verb.option("--budgets", flags->budgets, "that those methods are tried at");
-  verb.option("--point-time", flags->point_time, "seconds for each of those methods and budgets");
+  flags->sweep.add_to(verb);
+  verb.option("--point-time", flags->point_time,
+              "seconds for each method at each budget; --methods none leaves them out");
   verb.option("-o,--output", flags->output,
               "the file, written whole or not at all; - for the standard output");
 }

@@ -5,15 +5,14 @@
 #include "answer.h"
 #include "console.h"
 #include "interrupt.h"
-#include "verbs.h"
+#include "sweep_flags.h"
 
 namespace checkmate::tool {
 namespace {
 
 struct Flags {
   GraphFlags graph;
-  std::string budgets = "90%..20%";
-  std::string methods;
+  SweepFlags sweep;
   SearchFlags search;
   std::string output = "-";
   bool json = false;
@@ -57,29 +56,15 @@ std::string json_of(const Graph& graph, const SolveOptions& solve_options,
 int run(const Flags& flags) {
   const Result<Graph> graph = flags.graph.load();
   if (!graph) return report(graph.error());
-  Result<SolveOptions> options = flags.search.options();
+  const Result<SolveOptions> search = flags.search.options();
+  if (!search) return report(search.error());
+  const Result<SweepOptions> options = flags.sweep.options(*graph, *search);
   if (!options) return report(options.error());
-  const Result<std::vector<Bytes>> budgets = parse_budgets(*graph, flags.budgets);
-  if (!budgets) return report(budgets.error());
-  const Result<std::vector<std::string>> chosen = parse_methods(flags.methods);
-  if (!chosen) return report(chosen.error());
   const Interrupt interrupt;
-  const bool talk = progress_wanted();
-  const Result<std::vector<SweepPoint>> points =
-      sweep(*graph,
-            {.budgets = *budgets,
-             .methods = *chosen,
-             .solve = *options,
-             .on_point =
-                 [&](const SweepPoint& point) {
-                   if (!talk) return;
-                   fmt::print(stderr, "{} at {}: {}\n", point.method, to_string(point.budget),
-                              to_string(point.result.status));
-                 }},
-            interrupt.token());
+  const Result<std::vector<SweepPoint>> points = watched_sweep(*graph, *options, interrupt.token());
   if (!points) return report(points.error());
   const Result<void> written =
-      write_output(flags.output, flags.json ? json_of(*graph, *options, *points) : csv(*graph, *points));
+      write_output(flags.output, flags.json ? json_of(*graph, *search, *points) : csv(*graph, *points));
   return written ? kDone : report(written.error());
 }
 
@@ -87,16 +72,14 @@ int run(const Flags& flags) {
 
 void add_sweep(Parser& parser) {
   auto flags = std::make_shared<Flags>();
+  flags->sweep.methods = "auto";
   Verb verb =
       parser.add("sweep", "Solves for many budgets: cost against memory", [flags] { return run(*flags); });
   verb.example(
       "checkmate sweep 'zoo:vgg16?batch=256' --budgets 100%..80%:5% --methods chen-greedy,lp-round -o "
       "vgg16.csv");
   flags->graph.add_to(verb);
-  verb.option("--budgets", flags->budgets,
-              "sizes, shares and ranges such as 90%..20%:5%, separated by commas");
-  verb.option("--methods", flags->methods,
-              "which, separated by commas; all but auto and brute force unless told");
+  flags->sweep.add_to(verb);
   flags->search.add_to(verb);
   verb.option("-o,--output", flags->output, "the file, CSV or with --json JSON; - for the standard output");
   verb.flag("--json", flags->json, "JSON instead of CSV");

@@ -1,0 +1,44 @@
+#include "sweep_flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "progress_line.h"
+
+namespace checkmate::tool {
+
+void SweepFlags::add_to(Verb& verb) {
+  verb.option("--budgets", budgets, "sizes, shares and ranges such as 90%..20%:5%, separated by commas");
+  verb.option("--methods", methods, "that are tried at each of those, separated by commas");
+}
+
+Result<SweepOptions> SweepFlags::options(const Graph& graph, SolveOptions search) const {
+  Result<std::vector<Bytes>> bytes = parse_budgets(graph, budgets);
+  if (!bytes) return bytes.error();
+  std::sort(bytes->begin(), bytes->end());
+  bytes->erase(std::unique(bytes->begin(), bytes->end()), bytes->end());
+  Result<std::vector<std::string>> names = parse_methods(methods);
+  if (!names) return names.error();
+  return SweepOptions{.budgets = std::move(*bytes), .methods = std::move(*names), .solve = std::move(search)};
+}
+
+Result<std::vector<SweepPoint>> watched_sweep(const Graph& graph, SweepOptions options,
+                                              const std::stop_token& stop) {
+  const std::vector<Bytes>& budgets = options.budgets;
+  const std::size_t count = options.methods.size() * budgets.size();
+  std::size_t at = 0;
+  ProgressLine line("", graph, options.solve);
+  const auto tell_next = [&] {
+    if (at == count) return;
+    const std::string& method = options.methods[at / budgets.size()];
+    const Bytes budget = budgets[at % budgets.size()];
+    ++at;
+    line.now_at(fmt::format("{} at {} ({} of {}): ", method, to_string(budget), at, count));
+  };
+  tell_next();
+  options.on_point = [&](const SweepPoint&) { tell_next(); };
+  return sweep(graph, options, stop);
+}
+
+}  // namespace checkmate::tool

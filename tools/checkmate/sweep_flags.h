@@ -1,0 +1,21 @@
+#pragma once
+
+#include "verbs.h"
+
+namespace checkmate::tool {
+
+/// Which methods are tried at which budgets: for the verbs that show what memory costs.
+struct SweepFlags {
+  std::string budgets = "90%..20%";
+  std::string methods = "chen-sqrt,chen-greedy,ap-sqrt,ap-greedy,linear-sqrt,linear-greedy,auto";
+
+  void add_to(Verb& verb);
+  /// Each of those searches with these options; budgets from the smallest up, as they are searched.
+  Result<SweepOptions> options(const Graph& graph, SolveOptions search) const;
+};
+
+/// sweep() with what SweepFlags tells; on a terminal, a line tells which search it is at and how that goes.
+Result<std::vector<SweepPoint>> watched_sweep(const Graph& graph, SweepOptions options,
+                                              const std::stop_token& stop);
+
+}  // namespace checkmate::tool
