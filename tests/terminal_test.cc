@@ -108,6 +108,16 @@ TEST(Terminal, FitsSixtyColumns) {
   EXPECT_LE(widest(run.out), kNarrow) << run.out;
 }
 
+TEST(Terminal, HelpFitsSixtyColumnsToo) {
+  for (const char* verb : {"solve", "max-batch", "convert"}) {
+    const Finished run = testing::run_on_terminal({CHECKMATE_PROGRAM, verb, "--help"}, kNarrow,
+                                                  environment("xterm", "C.UTF-8"));
+    EXPECT_EQ(run.exit_code, 0);
+    EXPECT_LE(widest(run.out), kNarrow) << run.out;
+    EXPECT_THAT(run.out, HasSubstr("Example: checkmate "));
+  }
+}
+
 TEST(Terminal, BreaksLongFactsBetweenWords) {
   const Finished run =
       testing::run_on_terminal({CHECKMATE_PROGRAM, "solve", "zoo:unet?batch=32", "--budget", "5%"}, kNarrow,

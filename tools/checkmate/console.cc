@@ -91,7 +91,7 @@ void print_fact(std::string_view name, std::string_view value) {
   print_broken(fmt::format("{:<{}}", name, kFactColumn), value);
 }
 
-void print_line(std::string_view text) { print_broken("", text); }
+void print_line(std::string_view text, std::string_view before) { print_broken(std::string(before), text); }
 
 Result<void> write_output(const std::string& path, std::string_view text) {
   if (path != "-") return write_file(path, text);

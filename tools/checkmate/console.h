@@ -26,8 +26,8 @@ class Table {
 inline constexpr std::size_t kFactColumn = 22;  ///< where the values begin
 /// `name   value`, aligned over several lines; on a terminal, long values are broken between words.
 void print_fact(std::string_view name, std::string_view value);
-/// A line of its own, broken in the same way.
-void print_line(std::string_view text);
+/// A line of its own, broken in the same way, below itself where something stands before it.
+void print_line(std::string_view text, std::string_view before = {});
 
 /// To a file, whole or not at all, or to stdout for `-`.
 Result<void> write_output(const std::string& path, std::string_view text);

@@ -6,7 +6,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <sstream>
 
+#include "console.h"
 #include "text.h"
 #include "verbs.h"
 
@@ -93,6 +95,18 @@ std::string section(const CLI::App& verb, const std::string& name) {
   text += fmt::format("{}\n```\n", example.substr(std::min(example.size(), std::string("Example: ").size())));
   if (!rows.empty()) text += "\n| | | default |\n|---|---|---|\n" + rows;
   return text;
+}
+
+constexpr std::size_t kHelpColumn = 30;  // where the library begins what it says of an option
+
+/// As the library writes it, with long descriptions broken below themselves.
+void print_help(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const bool describes = line.size() > kHelpColumn && line.compare(kHelpColumn - 1, 1, " ") == 0;
+    const std::size_t begin = describes ? kHelpColumn : 0;
+    print_line(line.substr(begin), line.substr(0, begin));
+  }
 }
 
 int wrong_usage(std::string message) { return report({ErrorCode::kInvalidArgument, std::move(message)}); }
@@ -220,7 +234,10 @@ int Parser::run(int argc, char** argv) {
   try {
     app_->parse(argc, argv);
   } catch (const CLI::Success& help) {
-    return app_->exit(help);
+    std::ostringstream text;
+    app_->exit(help, text);
+    print_help(text.str());
+    return kDone;
   } catch (const CLI::ParseError& wrong) {
     return wrong_usage(fmt::format("{}; see checkmate {}--help", one_line(wrong.what()),
                                    first.starts_with('-') ? "" : first + " "));
