@@ -223,7 +223,7 @@ Result<Experiment> Reproduction::max_batches() {
       .name = "max-batch",
       .title =
           "Largest batch in 16 GB with at most one extra forward pass, multiply-accumulates; paper / ours",
-      .header = {"network", "keep-all", "linearized sqrt(n)", "linearized greedy", "lp-round", "milp",
+      .header = {"network", "keep-all", "linearized sqrt(n)", "linearized greedy", "lp-round", "milp", "auto",
                  "upper limit", "paper's Checkmate"},
       .rows = {}};
   std::vector<BatchBar> bars;
@@ -234,12 +234,13 @@ Result<Experiment> Reproduction::max_batches() {
     const auto bar = [&](std::string_view method, std::int64_t batch) {
       bars.push_back({std::string(row.network.name), std::string(method), batch});
     };
-    const std::array<std::pair<std::string_view, std::string_view>, 5> methods = {
+    const std::array<std::pair<std::string_view, std::string_view>, 6> methods = {
         {{"keep-all", row.keep_all},
          {"linear-sqrt", row.sqrt},
          {"linear-greedy", row.greedy},
          {"lp-round", ""},
-         {"milp", ""}}};
+         {"milp", ""},
+         {"auto", ""}}};
     for (const auto& [method, paper] : methods) {
       say(fmt::format("{}: {}", row.network.name, method));
       SolveOptions solve_options = this->solve_options();

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import networks
-from checkmate import Plan
+from checkmate import Graph, Plan
 from checkmate.torch.capture import capture_step
 from checkmate.torch.cost_cache import UnitCost
 from checkmate.torch.executor import compile_steps
@@ -26,6 +26,10 @@ def lowered(model: nn.Module, loss_fn: object, *batch: torch.Tensor) -> Program:
 
 def calls(program: Program) -> list[list[str]]:
     return [[str(call.target).split(".")[1] for call in unit.calls] for unit in program.units]
+
+
+def graph_of(program: Program) -> Graph:
+    return planning_graph(program, [UnitCost(1)] * len(program.units), "net", "ns")
 
 
 def test_views_are_no_units_and_share_the_storage_of_their_base() -> None:
@@ -94,7 +98,7 @@ def test_batch_norm_returns_its_statistics() -> None:
 def test_phases_and_modules_are_in_the_graph() -> None:
     case = networks.conv_net()
     program = lowered(case.model, case.loss_fn, *case.batch)
-    graph = planning_graph(program, [UnitCost(1)] * len(program.units), "net", "ns")
+    graph = graph_of(program)
     names = [op.name for op in graph.ops]
     assert any(name.startswith("blocks.2.0: convolution") for name in names)
     phases = [op.phase for op in graph.ops]
@@ -113,8 +117,7 @@ def test_sizes_are_those_that_the_allocator_is_asked_for() -> None:
 def test_the_executor_drops_values_where_the_plan_says() -> None:
     model, x = networks.Perceptron(layers=3, width=4), torch.ones(2, 4)
     program = lowered(model, networks.squared, x)
-    graph = planning_graph(program, [UnitCost(1)] * len(program.units), "net", "ns")
-    plan = Plan.keep_all(graph)
+    plan = Plan.keep_all(graph_of(program))
     run = compile_steps(program, plan.steps, plan.frees, [program.capture.loss])
     source = run.__doc__
     assert source is not None
@@ -127,8 +130,7 @@ def test_the_executor_drops_values_where_the_plan_says() -> None:
 def test_an_executor_keeps_nothing_alive() -> None:
     model, x = networks.Perceptron(layers=3, width=4), torch.ones(2, 4)
     program = lowered(model, networks.squared, x)
-    graph = planning_graph(program, [UnitCost(1)] * len(program.units), "net", "ns")
-    plan = Plan.keep_all(graph)
+    plan = Plan.keep_all(graph_of(program))
     run = compile_steps(program, plan.steps, plan.frees, [program.capture.loss])
     batch = torch.ones(2, 4)
     gone = weakref.ref(batch)
@@ -143,7 +145,7 @@ def test_an_executor_keeps_nothing_alive() -> None:
 def test_any_valid_order_gives_the_same_bits(plan: str) -> None:
     model, x = networks.Perceptron(layers=4, width=8), torch.randn(3, 8)
     program = lowered(model, networks.squared, x)
-    graph = planning_graph(program, [UnitCost(1)] * len(program.units), "net", "ns")
+    graph = graph_of(program)
     steps = list(range(len(graph.ops)))
     if plan != "keep-all":  # every forward op once more before each backward op
         forward = [i for i, op in enumerate(graph.ops) if op.phase == "forward"]
