@@ -260,8 +260,8 @@ Result<Experiment> Reproduction::max_batches() {
     table.rows.push_back(std::move(cells));
   }
   table.remark =
-      "The upper limit is proven: at the next batch one op alone, with its inputs and outputs, passes the "
-      "memory.";
+      "The upper limit is proven: at the next batch what must be there at once, whatever is recomputed, "
+      "passes the memory.";
   table.figures.push_back(
       {"max_batch", "Largest batch in 16 GB with at most one extra forward pass", std::move(bars)});
   return table;
