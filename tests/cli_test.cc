@@ -322,14 +322,12 @@ TEST(CommandLine, ReproducesAnExperiment) {
 
 TEST(CommandLine, ReproducesTheFigures) {
   const ScratchFolder folder;
-  const std::string figures = (folder.path() / "figures").string();
   const Finished run = checkmate({"reproduce", "stage-map", "--time-limit", "20", "-o",
-                                  folder.path().string(), "--figures", figures, "--figure-format", "pdf"});
+                                  folder.path().string(), "--figure-format", "pdf"});
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("| keep-all | 65 |"));
-  EXPECT_THAT(testing::read_text(figures + "/stage_map.pdf"), StartsWith("%PDF"));
-  EXPECT_THAT(complaint({"reproduce", "stage-map", "--figures", figures, "--figure-format", "gif"}),
-              HasSubstr("gif"));
+  EXPECT_THAT(testing::read_text(folder.path() / "stage_map.pdf"), StartsWith("%PDF"));
+  EXPECT_THAT(complaint({"reproduce", "stage-map", "--figure-format", "gif"}), HasSubstr("gif"));
 }
 
 TEST(CommandLine, DrawsPlans) {

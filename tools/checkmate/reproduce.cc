@@ -16,7 +16,6 @@ struct Flags {
   std::string experiment;
   std::string graphs;
   std::string output = "reproduction";
-  std::string figures;
   std::string figure_format = "svg";
   double time_limit = 30;
   int threads = 1;
@@ -24,9 +23,7 @@ struct Flags {
 
 /// The figures, and what the bars were drawn from, for those who draw it themselves.
 Result<void> write_figures(const Flags& flags, const Experiment& experiment) {
-  const std::filesystem::path folder = flags.figures;
-  std::error_code failure;
-  std::filesystem::create_directories(folder, failure);
+  const std::filesystem::path folder = flags.output;
   for (const ExperimentFigure& figure : experiment.figures) {
     const std::filesystem::path file = folder / (figure.name + "." + flags.figure_format);
     const Result<PictureFormat> format = picture_format(file);
@@ -64,9 +61,7 @@ int run(const Flags& flags) {
       if (const Result<void> written = write_file(base.string() + ending, text); !written)
         return report(written.error());
     }
-    if (!flags.figures.empty()) {
-      if (const Result<void> drawn = write_figures(flags, *experiment); !drawn) return report(drawn.error());
-    }
+    if (const Result<void> drawn = write_figures(flags, *experiment); !drawn) return report(drawn.error());
     fmt::print("{}\n", experiment->markdown());
   }
   return kDone;
@@ -85,8 +80,7 @@ void add_reproduce(Parser& parser) {
               "a folder with the public graphs and their measured costs; else the zoo");
   verb.option("--time-limit", flags->time_limit, "seconds for one solve");
   verb.option("--threads", flags->threads, "for one solve");
-  verb.option("-o,--output", flags->output, "the folder for a CSV and a Markdown file each");
-  verb.option("--figures", flags->figures, "the folder for the paper's figures; none are drawn unless told");
+  verb.option("-o,--output", flags->output, "the folder for a CSV, a Markdown file and the figures of each");
   verb.choice("--figure-format", flags->figure_format, {"svg", "png", "pdf"}, "of the figures");
 }
 
