@@ -17,6 +17,7 @@ test: setup
 ## make build    the program, at build/bin/checkmate, and the Python package, at build/python
 build: setup
 	@scripts/build.sh release checkmate_tool checkmate_package
+	@echo "build: there are build/bin/checkmate and build/python/checkmate"
 
 ## make bench    the benchmarks, with their figures
 bench: setup

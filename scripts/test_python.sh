@@ -46,7 +46,8 @@ assert plan.peak <= plan.budget' && PYTHONPATH=. "$python" -m checkmate --versio
 
 [[ $python = /* ]] || python=$PWD/$python
 rm -f "$report"
-PYTHONPATH=$PWD/build/python "$python" -m pytest --junitxml="$report"
+# Two at a time, a file of tests each, and so one thread for PyTorch: more would wait for one another.
+OMP_NUM_THREADS=1 PYTHONPATH=$PWD/build/python "$python" -m pytest --numprocesses 2 --dist loadfile --junitxml="$report"
 if [ -s "$report" ]; then
   failed=$(($(count failures) + $(count errors)))
   skipped=$(count skipped)

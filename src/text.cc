@@ -41,4 +41,9 @@ std::string grouped(std::int64_t number) {
   return digits;
 }
 
+std::string exact(Bytes bytes) {
+  const std::string count = grouped(bytes.count()) + (bytes == Bytes{1} ? " byte" : " bytes");
+  return bytes < Bytes{1024} ? count : fmt::format("{} ({})", to_string(bytes), count);
+}
+
 }  // namespace checkmate

@@ -3,6 +3,8 @@
 #include <string>
 #include <string_view>
 
+#include "checkmate/units.h"
+
 namespace checkmate {
 
 /// A name from a file, fit for one line of a message or a table: control characters escaped, cut to `limit`
@@ -17,5 +19,8 @@ std::string counted(std::size_t count, std::string_view thing);
 
 /// 1234567 as `1,234,567`.
 std::string grouped(std::int64_t number);
+
+/// `6.4 GiB (6,871,947,674 bytes)`; `12 bytes` where that is all there is to say.
+std::string exact(Bytes bytes);
 
 }  // namespace checkmate

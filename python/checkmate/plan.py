@@ -233,7 +233,7 @@ class Plan:
     def __str__(self) -> str:
         quality = "optimal" if self.status == "optimal" else f"gap at most {math.ceil(self.gap * 1e5) / 1e3:.3f}%"
         lines = [
-            f"{self.graph.name}: peak {_core.bytes_text(self.peak)} of {_core.bytes_text(self.budget)},"
+            f"{self.graph.name}: peak {_core.bytes_text(self.peak)} of {_core.bytes_text(self.budget)}{_reserve(self.graph)},"
             f" overhead {self.overhead:.4f}x, {quality} ({self.order} order, {self.method})"
         ]
         again = self.recomputed
@@ -273,6 +273,10 @@ def load_plan(path: str | os.PathLike[str], graph: Graph) -> Plan:
         if claimed is not None and claimed != real:
             raise Error(f"{os.fspath(path)}: the file says {what} {claimed}, but it is {real}", "invalid_plan")
     return plan
+
+
+def _reserve(graph: Graph) -> str:
+    return f" (in both {_core.bytes_text(graph.reserved_bytes)} that are reserved)" if graph.reserved_bytes else ""
 
 
 def _counted(count: int, thing: str) -> str:

@@ -39,7 +39,7 @@ struct JsonReader::State {
   void enter_root() {
     at_root = true;
     if (const auto failure = document.get_value().get(value)) {
-      if (failure == simdjson::SCALAR_DOCUMENT_AS_VALUE) return fail("expected an object or an array");
+      if (failure == simdjson::SCALAR_DOCUMENT_AS_VALUE) return fail("expected JSON, an object or an array");
       syntax_error(failure);
     }
   }
@@ -54,8 +54,10 @@ struct JsonReader::State {
         path += printable(std::get<std::string_view>(step));
       }
     }
+    // At the root there is nothing to name.
+    const std::string inside = path_steps.empty() ? "" : ": " + path;
     const std::optional<std::size_t> line = current_line();
-    return line ? fmt::format("{}:{}: {}", source, *line, path) : fmt::format("{}: {}", source, path);
+    return line ? fmt::format("{}:{}{}", source, *line, inside) : source + inside;
   }
 
   std::optional<std::size_t> current_line() {

@@ -192,10 +192,10 @@ Result<SolveResult> solve(const Graph& graph, const SolveOptions& options, std::
   if (graph.fixed_bytes() + minimum.bytes > options.budget) {
     result.status = Status::kInfeasible;
     result.min_feasible = graph.fixed_bytes() + minimum.bytes;
-    result.detail =
-        fmt::format("op {} {} alone needs {} bytes with its inputs, outputs and workspace", minimum.op.value,
-                    in_quotes(graph.name(minimum.op)), result.min_feasible->count());
+    result.detail = why_structural(graph, minimum);
     bracket_least_budget(search, result);
+    if (*result.min_feasible > graph.fixed_bytes() + minimum.bytes)
+      result.detail += fmt::format("; all that must be there at once needs {}", exact(*result.min_feasible));
     result.seconds = search.seconds();
     return result;
   }

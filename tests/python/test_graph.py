@@ -135,7 +135,7 @@ def test_refuses_wrong_budgets(two_layers: Graph, budget: str | int) -> None:
 
 @pytest.mark.parametrize("budget", [1.5, 8e9, None, b"60%", True, [1]])
 def test_refuses_budgets_of_wrong_types(two_layers: Graph, budget: object) -> None:
-    with pytest.raises(TypeError, match="budget is a whole number"):
+    with pytest.raises(TypeError, match="is a whole number"):
         two_layers.parse_budget(budget)  # type: ignore[arg-type]
 
 

@@ -124,5 +124,8 @@ def test_a_reserve_is_part_of_the_budget(cache: Path) -> None:
     plain = checkmate.compile(case.model, case.loss_fn, case.batch, cache=cache)
     step = checkmate.compile(case.model, case.loss_fn, case.batch, plain.plan.peak + 1000, reserve="1kB", cache=cache)
     assert step.graph.fixed_bytes == plain.graph.fixed_bytes + 1000
+    shares = [checkmate.compile(case.model, case.loss_fn, case.batch, "90%", reserve=r, cache=cache).plan for r in (0, 1000)]
+    assert shares[0].budget == shares[1].budget  # the peaks of which leave the reserve free
+    assert "that are reserved" in str(shares[1])
     with pytest.raises(checkmate.Error):
         checkmate.compile(case.model, case.loss_fn, case.batch, "90%", reserve="much", cache=cache)

@@ -32,8 +32,9 @@ std::vector<std::string> row(const Graph& graph, const std::string& method, cons
   const Tint tint = result.plan ? Tint::kGood : over ? Tint::kBad : Tint::kUnsure;
   std::vector<std::string> cells = {method, tinted(over ? "does not fit" : to_string(result.status), tint)};
   if (result.plan) {
-    cells.insert(cells.end(), {times(overhead(graph, result.cost)), to_string(result.peak),
-                               share(result.peak), percent(relative_gap(result.cost, result.lower_bound))});
+    cells.insert(cells.end(),
+                 {times(overhead(graph, result.cost)), to_string(result.peak), share(result.peak),
+                  percent_at_most(relative_gap(result.cost, result.lower_bound))});
   } else if (over) {
     cells.insert(cells.end(), {"-", ">= " + to_string(*result.least_peak), share(*result.least_peak), "-"});
   } else {

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "checkmate/io.h"
 #include "terminal.h"
+#include "text.h"
 
 namespace checkmate::tool {
 namespace {
@@ -99,8 +101,16 @@ Result<void> write_output(const std::string& path, std::string_view text) {
   return Error{ErrorCode::kIo, "cannot write to the standard output"};
 }
 
+void print_written(std::string_view path, std::size_t size) {
+  fmt::print("{}: {}\n", printable(path, 4096), to_string(Bytes{static_cast<std::int64_t>(size)}));
+}
+
 std::string times(double ratio) { return fmt::format("{:.4f}x", ratio); }
 std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
+std::string percent_at_most(double share) {
+  if (share == 0) return "0%";
+  return share < 0.01 ? fmt::format("{:.3f}%", std::ceil(share * 1e5) / 1e3) : percent(share);
+}
 std::string seconds_text(double seconds) { return fmt::format("{:.3f} s", seconds); }
 
 bool progress_wanted() { return err_terminal().watched; }

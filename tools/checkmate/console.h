@@ -32,9 +32,14 @@ void print_line(std::string_view text, std::string_view before = {});
 /// To a file, whole or not at all, or to stdout for `-`.
 Result<void> write_output(const std::string& path, std::string_view text);
 
+/// `name: 69.8 KiB`, of a file that is there now.
+void print_written(std::string_view path, std::size_t size);
+
 /// 1.0525 as `1.0525x`; a share such as 0.012 as `1.2%`.
 std::string times(double ratio);
 std::string percent(double share);
+/// A share that is a bound: small ones with more digits, rounded up; 0 only where it is.
+std::string percent_at_most(double share);
 std::string seconds_text(double seconds);
 
 /// Progress goes to stderr, and only where somebody watches.

@@ -95,13 +95,13 @@ std::string with_less(const Graph& graph, const PriceOfMemory& price) {
 
 std::string step_text(Bytes step) {
   if (step == 1_GiB) return "1 GiB";
-  return to_string(step) + (step == 1_B ? "" : ", which is 5%: for this budget a GiB is too much");
+  return to_string(step) + (step == 1_B ? "" : ", 5% of the budget");
 }
 
 void print_price(const Graph& graph, const PriceOfMemory& price) {
   fmt::print("\n");
   if (price.interrupted) return print_fact("price of memory", "not known, because the search was stopped");
-  print_fact("price of memory", "by " + step_text(price.step));
+  print_fact("price of memory", "of " + step_text(price.step) + ", more and less:");
   print_fact("  " + to_string(price.more.budget),
              fmt::format("{}, saves {}", times(overhead(graph, *price.more.cost)),
                          fine_percent(overhead_of(graph, price.more_saves))));

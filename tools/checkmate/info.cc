@@ -66,9 +66,6 @@ void print_json(const Graph& graph, const Simulation& keep_all, const Structural
 }
 
 void print_text(const Graph& graph, const Simulation& keep_all, const StructuralMinimum& minimum) {
-  const auto exact = [](Bytes bytes) {
-    return fmt::format("{} ({} bytes)", to_string(bytes), grouped(bytes.count()));
-  };
   const auto label = [&](OpId op) { return fmt::format("op {} {}", op.value, in_quotes(graph.name(op))); };
   print_fact("graph", printable(graph.name()));
   print_fact("ops", grouped(static_cast<std::int64_t>(graph.op_count())));

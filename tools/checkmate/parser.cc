@@ -6,7 +6,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <numeric>
+#include <optional>
+#include <span>
 #include <sstream>
+#include <utility>
 
 #include "console.h"
 #include "text.h"
@@ -107,6 +111,56 @@ void print_help(const std::string& text) {
     const std::size_t begin = describes ? kHelpColumn : 0;
     print_line(line.substr(begin), line.substr(0, begin));
   }
+}
+
+/// How many letters have to be changed, put in or left out.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0U);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+/// The one that was meant, if that is clear.
+std::optional<std::string> nearest(std::string_view typed, const std::vector<std::string>& known) {
+  constexpr std::size_t kNear = 2;
+  const auto found = std::min_element(known.begin(), known.end(), [&](const auto& a, const auto& b) {
+    return distance(typed, a) < distance(typed, b);
+  });
+  return found != known.end() && distance(typed, *found) <= kNear ? std::optional(*found) : std::nullopt;
+}
+
+std::string unknown(std::string_view kind, std::string_view typed, const std::vector<std::string>& known) {
+  const std::optional<std::string> meant = nearest(typed, known);
+  return fmt::format(
+      "unknown {} {}; {}", kind, in_quotes(typed),
+      meant ? "the nearest is " + *meant : fmt::format("known are {}", fmt::join(known, ", ")));
+}
+
+/// Of a line that the library refuses: the inner verb or the option that does not exist, which it tells less
+/// well or not at all.
+std::optional<std::string> misspelled(const CLI::App& app, std::span<char*> words) {
+  if (words.empty()) return std::nullopt;
+  std::vector<std::string> verbs;
+  for (const CLI::App* verb : app.get_subcommands({})) {
+    if (verb->get_name() == words[0]) return misspelled(*verb, words.subspan(1));
+    verbs.push_back(verb->get_name());
+  }
+  if (!verbs.empty() && words[0][0] != '-') return unknown("picture", words[0], verbs);
+  const std::vector<std::string> options = long_options(app);
+  for (const std::string_view word : words) {
+    const std::string_view name = word.substr(0, word.find('='));
+    const bool known = std::find(options.begin(), options.end(), name) != options.end();
+    if (name.starts_with("--") && !known && nearest(name, options)) return unknown("option", name, options);
+  }
+  return std::nullopt;
 }
 
 int wrong_usage(std::string message) { return report({ErrorCode::kInvalidArgument, std::move(message)}); }
@@ -222,15 +276,16 @@ int Parser::run(int argc, char** argv) {
   std::vector<std::string> verbs;
   for (const Words& words : words()) verbs.push_back(words.verb);
   const std::string known = fmt::format("{}", fmt::join(verbs, ", "));
-  for (const CLI::App* verb : app_->get_subcommands({})) {
-    if (is_hidden(*verb)) verbs.push_back(verb->get_name());
-  }
   if (argc < 2) return wrong_usage("give a verb: " + known + "; or --help");
   const std::string first = argv[1];
-  if (!first.starts_with('-') && std::find(verbs.begin(), verbs.end(), first) == verbs.end()) {
-    return wrong_usage(
-        fmt::format("unknown verb {}; known are {}", in_quotes(std::string_view(first)), known));
+  if (first == "help") {
+    print_help(app_->help());
+    return kDone;
   }
+  const std::vector<CLI::App*> all = app_->get_subcommands({});
+  const auto is_first = [&](const CLI::App* verb) { return verb->get_name() == first; };
+  if (!first.starts_with('-') && std::none_of(all.begin(), all.end(), is_first))
+    return wrong_usage(unknown("verb", first, verbs));
   try {
     app_->parse(argc, argv);
   } catch (const CLI::Success& help) {
@@ -239,7 +294,9 @@ int Parser::run(int argc, char** argv) {
     print_help(text.str());
     return kDone;
   } catch (const CLI::ParseError& wrong) {
-    return wrong_usage(fmt::format("{}; see checkmate {}--help", one_line(wrong.what()),
+    const std::span<char*> words(argv + 1, static_cast<std::size_t>(argc - 1));
+    return wrong_usage(fmt::format("{}; see checkmate {}--help",
+                                   misspelled(*app_, words).value_or(one_line(wrong.what())),
                                    first.starts_with('-') ? "" : first + " "));
   }
   return chosen_ ? chosen_() : wrong_usage("give a verb: " + known);

@@ -40,7 +40,9 @@ struct PictureFlags {
   int write(const Result<std::string>& picture) const {
     if (!picture) return report(picture.error());
     const Result<void> written = write_file(output, *picture);
-    return written ? kDone : report(written.error());
+    if (!written) return report(written.error());
+    print_written(output, picture->size());
+    return kDone;
   }
 };
 

@@ -16,7 +16,7 @@ std::string line_of(std::string_view task, const Graph& graph, const Progress& p
   if (bound) line += fmt::format("  {}bound {}", kind, times(overhead(graph, *bound)));
   if (progress.cost && bound) {
     const double gap = relative_gap(*progress.cost, std::min(*progress.cost, *bound));
-    line += fmt::format("  {}gap {}", kind, percent(gap));
+    line += fmt::format("  {}gap {}", kind, percent_at_most(gap));
   }
   return line;
 }

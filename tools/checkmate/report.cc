@@ -125,9 +125,7 @@ int run(const Flags& flags) {
   if (!whole) return report(whole.error());
   const Result<void> written = write_output(flags.output, *whole);
   if (!written) return report(written.error());
-  if (flags.output != "-")
-    fmt::print("{}: {}\n", printable(flags.output, 4096),
-               to_string(Bytes{static_cast<std::int64_t>(whole->size())}));
+  if (flags.output != "-") print_written(flags.output, whole->size());
   return kDone;
 }
 

@@ -35,7 +35,7 @@ void print_text(const Graph& graph, const Plan& plan, const Simulation& run) {
                                   counted(graph.op_count(), "op")));
   print_fact("cost", fmt::format("{} {}", grouped(run.cost.count()), printable(graph.cost_unit())));
   print_fact("overhead", times(overhead(graph, run.cost)));
-  print_fact("peak", fmt::format("{} ({} bytes)", to_string(run.peak), grouped(run.peak.count())));
+  print_fact("peak", exact(run.peak));
   print_fact("  at",
              fmt::format("step {}, op {} {}", run.peak_step, at_peak.value, in_quotes(graph.name(at_peak))));
 

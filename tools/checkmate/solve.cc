@@ -38,9 +38,9 @@ void print_answer(const Graph& graph, const SolveOptions& options, const SolveRe
     print_fact("cost", fmt::format("{} {}", grouped(result.cost.count()), printable(graph.cost_unit())));
     print_fact("overhead", times(overhead(graph, result.cost)));
     print_fact("lower bound", times(overhead(graph, result.lower_bound)));
-    print_fact("gap", percent(relative_gap(result.cost, result.lower_bound)) + " at most");
+    print_fact("gap", percent_at_most(relative_gap(result.cost, result.lower_bound)) + " at most");
     if (result.stage_lower_bound) {
-      print_fact("stage gap", percent(relative_gap(result.cost, *result.stage_lower_bound)) +
+      print_fact("stage gap", percent_at_most(relative_gap(result.cost, *result.stage_lower_bound)) +
                                   " at most, to plans of the paper's class");
     }
     print_fact("steps",

@@ -38,6 +38,17 @@ std::string csv(const Graph& graph, const std::vector<SweepPoint>& points) {
   return text;
 }
 
+void print_table(const Graph& graph, const std::vector<SweepPoint>& points) {
+  Table table({"method", "budget", "status", "overhead", "gap"});
+  for (const auto& [budget, method, result] : points) {
+    const bool found = result.plan.has_value();
+    table.add({method, to_string(budget), std::string(to_string(result.status)),
+               found ? times(overhead(graph, result.cost)) : "-",
+               found ? percent_at_most(relative_gap(result.cost, result.lower_bound)) : "-"});
+  }
+  table.print();
+}
+
 std::string json_of(const Graph& graph, const SolveOptions& solve_options,
                     const std::vector<SweepPoint>& points) {
   JsonWriter json;
@@ -63,9 +74,13 @@ int run(const Flags& flags) {
   const Interrupt interrupt;
   const Result<std::vector<SweepPoint>> points = watched_sweep(*graph, *options, interrupt.token());
   if (!points) return report(points.error());
-  const Result<void> written =
-      write_output(flags.output, flags.json ? json_of(*graph, *search, *points) : csv(*graph, *points));
-  return written ? kDone : report(written.error());
+  const std::string text = flags.json ? json_of(*graph, *search, *points) : csv(*graph, *points);
+  if (const Result<void> written = write_output(flags.output, text); !written) return report(written.error());
+  if (flags.output != "-") {
+    print_table(*graph, *points);
+    print_written(flags.output, text.size());
+  }
+  return kDone;
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ def compile(  # noqa: A001  (as torch.compile)
     ``budget`` is for everything that the step holds: parameters, buffers, the batch, gradients, activations and the workspace of
     ops, as bytes or ``"2GiB"``; or a share of what the step takes without recomputation (parameters, buffers and batch not
     counted) such as ``"60%"``; or ``None``: no recomputation. ``reserve`` is a part of it to leave alone, for what the step does
-    not see, such as the optimizer's state.
+    not see, such as the optimizer's state; peaks and budgets that are told have it in them.
 
     ``costs``: ``"measured"`` times each distinct op once and remembers it in ``cache`` (a folder; by default that of the user);
     ``"flops"`` estimates, and knows no workspace. ``order``, ``time_limit``, ``threads``, ``seed``, ``progress``: see

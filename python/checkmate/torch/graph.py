@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 from checkmate import Graph, Op, Tensor
 from checkmate.torch.cost_cache import UnitCost
-from checkmate.torch.program import Program, Unit
+from checkmate.torch.program import Program, Storage, Unit
 
 
 def planning_graph(program: Program, costs: Sequence[UnitCost], name: str, cost_unit: str, reserved_bytes: int = 0) -> Graph:
     """Ops are the program's units, in order; tensors its storages, and after them what keeps random ops in order."""
     tensors = [
-        Tensor(storage.name, storage.bytes, resident=storage.unit is None, output=storage.output) for storage in program.storages
+        Tensor(_tensor_name(program, storage), storage.bytes, resident=storage.unit is None, output=storage.output)
+        for storage in program.storages
     ]
     ops = []
     # A tensor of no bytes hands on whose turn it is: what runs once keeps its order, also where the order is free.
@@ -47,8 +48,16 @@ def fingerprint(program: Program) -> str:
 
 
 def _name(unit: Unit) -> str:
-    names = " + ".join(call.node.name for call in unit.calls)
-    return f"{unit.module}: {names}" if unit.module else names
+    return _inside(unit, " + ".join(call.node.name for call in unit.calls))
+
+
+def _tensor_name(program: Program, storage: Storage) -> str:
+    return storage.name if storage.unit is None else _inside(program.units[storage.unit], storage.name)
+
+
+def _inside(unit: Unit, name: str) -> str:
+    """With the module that it belongs to."""
+    return f"{unit.module}: {name}" if unit.module else name
 
 
 def _kind(unit: Unit) -> str:

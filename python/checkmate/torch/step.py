@@ -93,6 +93,9 @@ class Step:
         """How long compiling took, for that batch."""
         return self._latest.timings
 
+    def __repr__(self) -> str:
+        return f"<checkmate.torch.Step of {type(self.model).__name__}: {self.plan!r}>"
+
     def report(self, path: str | os.PathLike[str], points: Iterable[SweepPoint] = ()) -> None:
         """Writes the page of docs/report.md: the plan beside the step without recomputation."""
         self.plan.report(path, points)
@@ -174,10 +177,13 @@ class Step:
     def _solve(self, graph: Graph) -> Plan:
         if self.options.budget is None:
             return Plan.keep_all(graph)
+        budget = graph.parse_budget(self.options.budget)
+        if isinstance(self.options.budget, str) and self.options.budget.endswith("%"):
+            budget -= graph.reserved_bytes  # the share is of what the step takes; the reserve is a part of it
         try:
             return checkmate.solve(
                 graph,
-                self.options.budget,
+                budget,
                 order=self.options.order,
                 time_limit=self.options.time_limit,
                 threads=self.options.threads,
@@ -203,10 +209,9 @@ def _compiled(program: Program, plan: Plan) -> Run:
 def _standing(graph: Graph) -> str:
     """What no plan can drop."""
     results = sum(tensor.bytes for tensor in graph.tensors if tensor.output)
-    return (
-        f"{bytes_text(graph.fixed_bytes)} are parameters, buffers, the batch and the reserve, and {bytes_text(results)} "
-        "gradients and other results"
-    )
+    resident = graph.fixed_bytes - graph.reserved_bytes
+    reserve = f"{bytes_text(graph.reserved_bytes)} are the reserve, " if graph.reserved_bytes else ""
+    return f"{reserve}{bytes_text(resident)} parameters, buffers and the batch, {bytes_text(results)} gradients and other results"
 
 
 def _resident(program: Program, owner: Owner, batch: Sequence[Any], accumulated: Sequence[str]) -> list[torch.Tensor]:

@@ -86,9 +86,12 @@ def verify(step: Step, batch: Sequence[Any], *, eager: bool = True, repeats: int
     keep_all = planned.with_plan(Plan.keep_all(planned.graph))
     with _restored(step) as restore:
         runs = _Runs(step, planned, restore, repeats)
-        ours = runs.measure(lambda: step.execute(planned, batch))
-        kept = runs.measure(lambda: step.execute(keep_all, batch))
-        plain = runs.measure(lambda: _eager(step, batch)) if eager else None
+        ours, kept, *others = runs.measure(
+            lambda: step.execute(planned, batch),
+            lambda: step.execute(keep_all, batch),
+            *([lambda: _eager(step, batch)] if eager else []),
+        )
+        plain = others[0] if others else None
     return Verification(
         from_keep_all=_difference(ours, kept),
         from_eager=_difference(ours, plain) if plain else None,
@@ -117,7 +120,7 @@ class _Result:
     gradients: list[torch.Tensor | None]
     buffers: list[torch.Tensor]
     peak: int
-    seconds: float
+    seconds: float = float("inf")
 
 
 @dataclass
@@ -127,7 +130,19 @@ class _Runs:
     restore: Callable[[], None]
     repeats: int
 
-    def measure(self, run: Callable[[], Any]) -> _Result:
+    def measure(self, *runs: Callable[[], Any]) -> list[_Result]:
+        results = [self._result(run) for run in runs]
+        # In turns, so that what else the machine does falls on all of them.
+        for _ in range(self.repeats):
+            for run, result in zip(runs, results, strict=True):
+                self.restore()
+                begin = time.perf_counter()
+                run()
+                result.seconds = min(result.seconds, time.perf_counter() - begin)
+        self.restore()
+        return results
+
+    def _result(self, run: Callable[[], Any]) -> _Result:
         returned = run()
         loss = returned[0] if isinstance(returned, tuple) else returned
         del returned
@@ -135,14 +150,8 @@ class _Runs:
         buffers = [b.cpu().clone() for b in self.step.model.buffers()]
         self.restore()
         peak = peak_bytes(run, self.prepared.capture.device)
-        seconds = []
-        for _ in range(self.repeats):
-            self.restore()
-            begin = time.perf_counter()
-            run()
-            seconds.append(time.perf_counter() - begin)
         self.restore()
-        return _Result(loss.cpu(), gradients, buffers, peak + self.prepared.graph.fixed_bytes, min(seconds))
+        return _Result(loss.cpu(), gradients, buffers, peak + self.prepared.graph.fixed_bytes)
 
 
 @contextmanager

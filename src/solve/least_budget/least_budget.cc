@@ -146,12 +146,9 @@ class Bracket {
     least.exact = least.upper == least.lower;
     least.steps = std::move(steps_);
     if (lower_ == structural_.bytes.count()) {
-      least.detail =
-          fmt::format("op {} {} alone needs {} bytes with its inputs, outputs and workspace",
-                      structural_.op.value, in_quotes(graph_.name(structural_.op)), least.lower.count());
+      least.detail = why_structural(graph_, structural_);
     } else {
-      least.detail =
-          fmt::format("values that have to be in memory at once need {} bytes", least.lower.count());
+      least.detail = fmt::format("values that have to be in memory at once need {}", exact(least.lower));
     }
     return least;
   }
@@ -168,6 +165,11 @@ class Bracket {
 };
 
 }  // namespace
+
+std::string why_structural(const Graph& graph, const StructuralMinimum& minimum) {
+  return fmt::format("op {} {} alone needs {} with its inputs, outputs and workspace", minimum.op.value,
+                     in_quotes(graph.name(minimum.op)), exact(graph.fixed_bytes() + minimum.bytes));
+}
 
 LeastBudget least_budget(const Search& search, std::size_t most_states, std::optional<Bytes> enough) {
   return Bracket(search, most_states, enough).run();

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "checkmate/bound.h"
 #include "solve/solver.h"
 
 namespace checkmate {
@@ -45,5 +46,8 @@ struct LeastBudget {
 /// each of most_states. Time: at most some microseconds for each of 16 x most_states, more where ops have
 /// many inputs.
 LeastBudget least_budget(const Search& search, std::size_t most_states, std::optional<Bytes> enough = {});
+
+/// `op 3 'conv1' alone needs ...`: why no plan does with less than the structural minimum.
+std::string why_structural(const Graph& graph, const StructuralMinimum& minimum);
 
 }  // namespace checkmate
