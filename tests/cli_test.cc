@@ -403,7 +403,7 @@ TEST(CommandLine, RefusesPicturesThatItCannotWrite) {
   };
   EXPECT_THAT(refusal("picture.gif"), HasSubstr(".svg, .png or .pdf"));
   EXPECT_THAT(refusal("-"), HasSubstr(".svg, .png or .pdf"));
-  EXPECT_THAT(refusal((folder.path() / "no" / "where.svg").string()), HasSubstr("No such file"));
+  EXPECT_THAT(refusal((folder.path() / "no" / "where.svg").string()), HasSubstr("there is no folder"));
   EXPECT_THAT(complaint({"plot"}), HasSubstr("checkmate plot --help"));
   EXPECT_THAT(complaint({"plot", "pie"}), HasSubstr("checkmate plot --help"));
   EXPECT_THAT(complaint({"plot", "timeline", "zoo:linear?n=8", "--budget", "8", "--width", "1", "-o",
@@ -467,8 +467,29 @@ TEST(CommandLine, WritesAReportOfWhatThereIsOnCtrlC) {
   command.insert(command.end(), {"--budgets", "80%,60%", "--gap", "0", "--point-time", "200", "-o", "-"});
   const Finished run = testing::run(command);
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_EQ(run.err, "checkmate: stopped; the page has 3 of 4 searches\n");
+  EXPECT_EQ(run.err, "checkmate: stopped at search 3 of 4\n");
   EXPECT_THAT(run.out, AllOf(StartsWith("<!doctype html>"), HasSubstr("{\"method\":\"anneal\"")));
+}
+
+TEST(CommandLine, SaysThatASweepWasStopped) {
+  const std::vector<std::string> interrupted = {"timeout", "--foreground", "--preserve-status",
+                                                "-s",      "INT",          "2"};
+  std::vector<std::string> command = interrupted;
+  command.insert(command.end(), {CHECKMATE_PROGRAM, "sweep", "zoo:unet?batch=32", "--methods", "anneal"});
+  command.insert(command.end(), {"--budgets", "60%,80%", "--gap", "0", "--time-limit", "200"});
+  const Finished run = testing::run(command);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(run.err, "checkmate: stopped at search 1 of 2\n");
+}
+
+TEST(CommandLine, LooksForThePlaceOfItsFileBeforeTheWork) {
+  for (const char* verb : {"sweep", "report"})
+    EXPECT_THAT(complaint({verb, "zoo:linear?n=4", "-o", "/no/such/file"}),
+                HasSubstr("no folder '/no/such'"));
+  EXPECT_THAT(complaint({"plot", "tradeoff", "zoo:linear?n=4", "-o", "/no/such/file.svg"}),
+              HasSubstr("no folder '/no/such'"));
+  EXPECT_EQ(complaint({"report", "zoo:linear?n=4", "--method", "milp"}),
+            "checkmate: --method is how to look for a plan within a --budget\n");
 }
 
 TEST(CommandLine, WritesNoReportOfWhatDoesNotHold) {

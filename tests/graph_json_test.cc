@@ -86,7 +86,7 @@ TEST(GraphJson, RefusesWrongFormatsAndVersions) {
               HasSubstr("version 2 of the format is not known"));
   EXPECT_THAT(why_not("{\"hello\": 1}"), HasSubstr("neither a checkmate.graph"));
   EXPECT_THAT(why_not("[1, 2]"), HasSubstr("expected an object"));
-  EXPECT_THAT(why_not("7"), HasSubstr("expected an object"));
+  EXPECT_THAT(why_not("7"), HasSubstr("expected JSON, an object"));
 }
 
 TEST(GraphJson, RefusesUnknownRepeatedAndMissingMembers) {

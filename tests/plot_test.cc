@@ -1,5 +1,6 @@
 #include "checkmate/plot.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -104,6 +105,14 @@ TEST(Plot, CleansTextThatIsNoUtf8) {
   EXPECT_EQ(plot::clean("\xF4\x90\x80\x80"), "????");  // past U+10FFFF
   EXPECT_EQ(plot::clean("\xE2\x82"), "??");            // cut off
   EXPECT_EQ(plot::clean("a\tb\x7F"), "a?b?");
+  EXPECT_EQ(plot::clean("\xEF\xBF\xBF \xEF\xB7\x90 \xF0\x9F\xBF\xBE"), "? ? ?");  // never characters
+  EXPECT_EQ(plot::clean("\xEF\xBF\xBD"), "\xEF\xBF\xBD");                         // U+FFFD is one
+}
+
+TEST(Plot, HasFewTicksWhereValuesAreAsCloseAsDoublesAre) {
+  const double large = std::pow(2.0, 62);
+  EXPECT_LT(plot::round_ticks(large - 512, large, 8).values.size(), 20U);
+  EXPECT_LT(plot::round_ticks(large, large, 8).values.size(), 20U);
 }
 
 TEST(Plot, DrawsOneOpAndThousands) {
@@ -210,6 +219,10 @@ TEST(Plot, RefusesWrongTables) {
   EXPECT_THAT(complaint("-1,0.2,auto,feasible,150,1.5,190,120,,0.1\n"), HasSubstr("0 or more"));
   EXPECT_THAT(complaint("1,0.2,auto,feasible,150,nan,190,120,,0.1\n"), HasSubstr("overhead is 'nan'"));
   EXPECT_THAT(complaint("\"1,0.2\n"), HasSubstr("quotation mark"));
+  EXPECT_THAT(complaint("9223372036854775807,1,auto,infeasible,,,,5,,0\n"), HasSubstr("passes 2^62"));
+  std::string many;
+  for (int i = 0; i < 200; ++i) many += fmt::format("1,0.2,m{},feasible,150,1.5,190,120,,0.1\n", i);
+  EXPECT_THAT(complaint(many), HasSubstr("too many for a picture"));
   EXPECT_THAT(parse_tradeoff("", "t.csv").error().message, HasSubstr("no column 'budget_bytes'"));
   EXPECT_THAT(parse_batches("network,method\na,b\n").error().message, HasSubstr("no column 'batch'"));
 }

@@ -49,14 +49,14 @@ TEST(Text, MakesNamesFitForOneLine) {
   EXPECT_EQ(printable("a\xC2\x9B"
                       "b\xE2\x80\xA8"
                       "c"),
-            "a\\xc2\x9B"
-            "b\\xe2\x80\xA8"
-            "c");
+            "a\\xc2\\x9bb\\xe2\\x80\\xa8c");  // whole characters: what is left is UTF-8
   EXPECT_EQ(grouped(1234567), "1,234,567");
   EXPECT_EQ(grouped(-1234), "-1,234");
   EXPECT_EQ(grouped(123), "123");
   EXPECT_EQ(counted(1, "op"), "1 op");
   EXPECT_EQ(counted(2000, "op"), "2,000 ops");
+  EXPECT_EQ(exact(Bytes{1}), "1 byte");
+  EXPECT_EQ(exact(Bytes{1536}), "1.5 KiB (1,536 bytes)");
 }
 
 }  // namespace

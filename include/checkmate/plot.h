@@ -14,9 +14,10 @@
 #include "checkmate/stage_map.h"
 #include "checkmate/sweep.h"
 
-/// Pictures for papers and docs. Functions give the bytes of a file, the same for the same input; what they
-/// draw is legible for one op and for tens of thousands. Colours are those of Okabe and Ito, which people who
-/// are colour-blind can tell apart, and no picture relies on colour alone where it has more than three.
+/// Pictures for papers and docs. Functions give the bytes of a file, the same for the same input, but for the
+/// ids inside an SVG, which count up in a process; what they draw is legible for one op and for tens of
+/// thousands. Colours are those of Okabe and Ito, which people who are colour-blind can tell apart, and no
+/// picture relies on colour alone where it has more than three.
 namespace checkmate {
 
 enum class PictureFormat : std::uint8_t { kSvg, kPng, kPdf };

@@ -51,7 +51,8 @@ def _timeline(plan: Plan, ax: Axes) -> None:
     again = _recomputed_steps(plan)
     if again:
         ax.plot(again, [0] * len(again), "|", color=_ORANGE, markersize=12, label=f"{len(again):,} recomputed", zorder=3)
-    ax.set(title=graph.name, xlabel="step", ylabel=f"memory, {_UNITS[power]}", xlim=(0, max(len(kept), len(plan))))
+    ax.set_title(graph.name, parse_math=False)
+    ax.set(xlabel="step", ylabel=f"memory, {_UNITS[power]}", xlim=(0, max(len(kept), len(plan))))
     ax.set_ylim(bottom=0)
     ax.grid(axis="y", color="#E3E3E3")
     ax.set_axisbelow(True)
@@ -82,5 +83,6 @@ def _map(plan: Plan, ax: Axes) -> None:
         corners = [[(place, begin), (place + 1, begin), (place + 1, end + 1), (place, end + 1)] for place, begin, end in bars]
         ax.add_collection(PolyCollection(corners, facecolors=colour, linewidths=0))
         legend.append(Patch(facecolor=colour, label=label))
-    ax.set(title=plan.graph.name, xlabel="op, in the order of first runs", ylabel="stage", xlim=(0, len(ops)), ylim=(stages, 0))
+    ax.set_title(plan.graph.name, parse_math=False)
+    ax.set(xlabel="op, in the order of first runs", ylabel="stage", xlim=(0, len(ops)), ylim=(stages, 0))
     ax.legend(handles=legend, loc="upper right", frameon=False)

@@ -269,12 +269,11 @@ def _plan(graph: Graph, budget: int, order: str, seed: int, result: _core.SolveR
 def _no_plan(graph: Graph, budget: int, result: _core.SolveResult) -> InfeasibleError | NoPlanError:
     because = f": {result.detail}" if result.detail else ""
     enough = f"; enough are {_bytes(result.least_peak)}" if result.least_peak is not None else ""
-    hint = f'; for a share write "{budget}%"' if budget <= 100 else ""
     if result.status == "infeasible":
         least = result.min_feasible if result.min_feasible is not None else budget + 1
         needs = f"; every plan needs at least {_bytes(least)}"
         enough = ", which is enough" if result.least_peak == least else enough
-        message = f"no plan fits {_core.bytes_text(budget)}{because}{needs}{enough}{hint}"
+        message = f"no plan fits {_core.bytes_text(budget)}{because}{needs}{enough}"
         op = handle_of(graph).op_name(graph.structural_minimum[1])
         return InfeasibleError(message, budget, least, op, result.least_peak)
     return NoPlanError(f"no plan found within {_core.bytes_text(budget)}{because}{enough}", budget, result.least_peak)

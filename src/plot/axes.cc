@@ -17,7 +17,8 @@ std::string Ticks::text(std::size_t i) const {
 }
 
 Ticks round_ticks(double low, double high, double about) {
-  if (!(high > low)) high = low + 1;
+  constexpr double kFinest = 1e-12;  // of the values themselves; closer ones are the same to a double
+  if (!(high - low > kFinest * std::abs(low))) high = low + std::max(1.0, 1e-6 * std::abs(low));
   const double rough = (high - low) / std::max(about, 1.0);
   const double power = std::pow(10, std::floor(std::log10(rough)));
   double step = 10 * power;
@@ -28,8 +29,8 @@ Ticks round_ticks(double low, double high, double about) {
               .decimals = std::max(0, -static_cast<int>(std::floor(std::log10(step) + 1e-9))),
               .step = step};
   const double slack = step * 1e-6;
-  for (double i = std::ceil((low - slack) / step); i * step <= high + slack; ++i)
-    ticks.values.push_back(i * step);
+  const double first = std::ceil((low - slack) / step);
+  for (int i = 0; (first + i) * step <= high + slack; ++i) ticks.values.push_back((first + i) * step);
   return ticks;
 }
 
@@ -53,6 +54,13 @@ Result<Size> picture_size(const PictureOptions& options, double width, double he
                              options.height)};
   }
   return Size{options.width == 0 ? width : options.width, options.height == 0 ? height : options.height};
+}
+
+bool has_room(const Box& area) { return area.width >= 60 && area.height >= 60; }
+
+Error too_small() {
+  return {ErrorCode::kInvalidArgument,
+          "the picture is too small for so many names; make it larger, or leave some out"};
 }
 
 double draw_title(Canvas& canvas, std::string_view title) {

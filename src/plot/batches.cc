@@ -120,6 +120,7 @@ Result<std::string> plot_max_batch(std::span<const BatchBar> bars, const Picture
     label_width = std::max(label_width, canvas.width_of(ticks.text(i) + "x", kTickFont));
   const double left = kMargin + label_width + 6;
   const Box area = {left, top, size->width - left - kMargin, size->height - top - 28};
+  if (!has_room(area)) return too_small();
   const Scale y = {0, high * room, area.bottom(), area.top};
   draw_value_axis(canvas, area, y, ticks, chart.relative() ? "x" : "",
                   chart.relative() ? "batch, times that of keep-all; on the bars, the batch" : "batch");

@@ -62,6 +62,13 @@ std::size_t sequence_length(std::string_view text) {
   return overlong || outside ? 0 : length;
 }
 
+/// A character that Unicode never assigns, and that cairo refuses.
+bool is_noncharacter(std::string_view sequence) {
+  std::uint32_t code = static_cast<unsigned char>(sequence[0]) & (0xFFU >> (sequence.size() + 1));
+  for (const char c : sequence.substr(1)) code = code << 6U | (static_cast<unsigned char>(c) & 0x3FU);
+  return sequence.size() > 2 && ((code & 0xFFFEU) == 0xFFFEU || (code >= 0xFDD0U && code <= 0xFDEFU));
+}
+
 }  // namespace
 
 std::string clean(std::string_view text) {
@@ -69,7 +76,7 @@ std::string clean(std::string_view text) {
   while (!text.empty()) {
     const std::size_t length = sequence_length(text);
     const auto first = static_cast<unsigned char>(text[0]);
-    if (length == 0 || first < 0x20 || first == 0x7F) {
+    if (length == 0 || first < 0x20 || first == 0x7F || is_noncharacter(text.substr(0, length))) {
       valid += '?';
     } else {
       valid += text.substr(0, length);

@@ -87,10 +87,16 @@ class CsvReader {
   std::optional<Error> error_;
 };
 
+/// More methods, or networks, make no picture that anybody can read.
+constexpr std::size_t kMostNames = 100;
+constexpr std::string_view kTooMany = "more than 100 methods or networks are too many for a picture";
+
+/// On one line, whatever is in it.
 std::string quoted(const std::string& cell) {
-  if (cell.find_first_of(",\"") == std::string::npos) return cell;
+  const std::string line = printable(cell, cell.size());
+  if (line.find_first_of(",\"") == std::string::npos) return line;
   std::string text = "\"";
-  for (const char c : cell) text += c == '"' ? "\"\"" : std::string(1, c);
+  for (const char c : line) text += c == '"' ? "\"\"" : std::string(1, c);
   return text + "\"";
 }
 
@@ -109,9 +115,12 @@ Result<Tradeoff> parse_tradeoff(std::string_view csv, const std::string& source)
   double keep_all = 0;
   while (table.next()) {
     const Bytes bytes{table.number<std::int64_t>(budget)};
+    if (bytes > Bytes{kLargestTotal}) table.fail("a budget passes 2^62 bytes");
     auto place = std::find_if(tradeoff.methods.begin(), tradeoff.methods.end(),
                               [&](const auto& other) { return other.name == table.cell(method); });
     if (place == tradeoff.methods.end()) place = tradeoff.methods.insert(place, {table.cell(method), {}});
+    if (tradeoff.methods.size() > kMostNames) table.fail(kTooMany);
+    if (table.error()) break;
     if (!table.cell(ratio).empty()) {
       const auto value = table.number<double>(ratio);
       if (value > 0) keep_all = static_cast<double>(table.number<std::int64_t>(cost)) / value;
@@ -147,8 +156,10 @@ Result<std::vector<BatchBar>> parse_batches(std::string_view csv, const std::str
   const std::size_t method = table.column("method");
   const std::size_t batch = table.column("batch");
   std::vector<BatchBar> bars;
-  while (table.next())
+  while (table.next()) {
     bars.push_back({table.cell(network), table.cell(method), table.number<std::int64_t>(batch)});
+    if (bars.size() > kMostNames * kMostNames) table.fail(kTooMany);
+  }
   if (table.error()) return *table.error();
   return bars;
 }

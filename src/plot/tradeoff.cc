@@ -224,6 +224,7 @@ Result<std::string> plot_tradeoff(const Tradeoff& tradeoff, const PictureOptions
     label_width = std::max(label_width, canvas.width_of(overhead_ticks.text(i) + "x", kTickFont));
   const double left = kMargin + label_width + 6;
   const Box area = {left, top, size->width - left - kMargin - 8, size->height - top - 42};
+  if (!has_room(area)) return too_small();
   double low_budget = unit.of(smallest);
   double high_budget = unit.of(largest);
   const double edge =

@@ -79,16 +79,21 @@ class StageMap extends Plot {
       const dot = Math.round(top) * right + Math.round(left);
       if (least > 0 && dot === latest) return;
       latest = dot;
-      context.fillRect(left, top, Math.max(least, width), Math.max(least, height));
+      // At the edges too the smallest mark is whole.
+      context.fillRect(Math.min(left, right - least), Math.min(top, bottom - least), Math.max(least, width), Math.max(least, height));
+    };
+    const color = (name) => {
+      context.fillStyle = palette[name];
+      latest = -1;
     };
     context.fillStyle = palette.soft;
     context.fillRect(0, 0, this.canvas.width, this.canvas.height);
     // Stays as wide as they are: where they are thinner than a dot, the shade tells how many there are.
-    context.fillStyle = palette.kept;
+    color("kept");
     for (const { op, from, to } of this.kept) rectangle(op, from, to, 0);
-    context.fillStyle = palette.first;
+    color("first");
     plan.stageOp.forEach((op, stage) => rectangle(op, stage, stage, 1.5 * this.dots));
-    context.fillStyle = palette.again;
+    color("again");
     for (const step of this.again) rectangle(plan.steps[step], plan.stage[step], plan.stage[step], 3 * this.dots);
     this.drawAxes();
     this.showMoment();

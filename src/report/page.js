@@ -22,10 +22,11 @@ function fillHeadline(model) {
   let runs = 0;
   for (let i = 1; i < raw.recomputed.length; i += 3) runs += raw.recomputed[i];
   const ops = raw.recomputed.length / 3;
+  const beside = saved > 0 ? `the plan needs ${percentText(saved)} less` : saved < 0 ? `the plan needs ${percentText(-saved)} more` : "the plan needs as much";
   const of = answer.budget === null ? "no budget was given" : `of a budget of ${bytesText(answer.budget)}`;
   byId("headline").replaceChildren(
     tile("Peak memory", bytesText(plan.peak), of),
-    tile("Keeping everything", bytesText(keepAll.peak), saved > 0 ? `the plan needs ${percentText(saved)} less` : "the plan needs as much"),
+    tile("Keeping everything", bytesText(keepAll.peak), beside),
     tile("Overhead", timesText(answer.overhead), extra > 0 ? `${model.costText(extra)} more than ${model.costText(keepAll.cost)}` : runs > 0 ? "what is computed twice costs nothing" : "nothing is computed twice"),
     tile(
       "From the best possible",

@@ -2,6 +2,15 @@
 
 const kSeriesColors = ["forward", "backward", "update", "loss", "again", "muted", "budget", "first"];
 
+/** Between two budgets the bound is that of the larger one, which holds for less too, and the best plan that of the smaller one, which fits. */
+function inSteps(rows) {
+  return rows.flatMap((row, i) => {
+    const next = rows[i + 1];
+    const between = next && [{ ...row, bound: next.bound }, { ...next, best: row.best }];
+    return between ? [row, ...between] : [row];
+  });
+}
+
 class Tradeoff {
   constructor(model) {
     this.model = model;
@@ -100,7 +109,7 @@ class Tradeoff {
 
   drawBand() {
     const rows = this.band.filter((row) => row.budget >= this.x.domain()[0] && row.budget <= this.x.domain()[1]);
-    const known = rows.filter((row) => row.best !== null);
+    const known = inSteps(rows.filter((row) => row.best !== null));
     const [floor, ceiling] = this.y.range();
     const area = (low, high) => d3.area().x((row) => this.x(row.budget)).y0(low).y1(high);
     const at = (value) => this.y(Math.max(this.y.domain()[0], Math.min(this.y.domain()[1], value)));

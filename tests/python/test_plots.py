@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Literal
 
 import pytest
 
@@ -9,7 +10,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
 
 import checkmate  # noqa: E402
-from checkmate import Error, Graph, MatplotlibMissingError, Plan  # noqa: E402
+from checkmate import Error, Graph, MatplotlibMissingError, Op, Plan, Tensor  # noqa: E402
 from conftest import MIB, RunPython  # noqa: E402
 
 
@@ -28,6 +29,14 @@ def test_timeline_shows_memory_and_budget(two_layers: Graph) -> None:
     assert axes.get_xlim() == (0, 6)  # five ops, one of them twice
     labels = axes.get_legend_handles_labels()[1]
     assert labels == ["keep everything: 25.0 MiB", "plan: 18.0 MiB, 13.0% more work", "budget: 20.0 MiB", "1 recomputed"]
+
+
+@pytest.mark.parametrize("kind", ["timeline", "map"])
+def test_names_are_no_formulas(kind: Literal["timeline", "map"]) -> None:
+    graph = Graph("a $\\frac{ b$ c", [Tensor("x", 8)], [Op("f", 1, [], [0])])
+    axes = Plan.keep_all(graph).plot(kind)
+    axes.figure.canvas.draw()
+    assert axes.get_title() == graph.name
 
 
 def test_map_shows_runs_and_stays(two_layers: Graph) -> None:

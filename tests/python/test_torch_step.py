@@ -306,6 +306,13 @@ def test_a_free_order_leaves_random_ops_in_theirs(cache: Path) -> None:
     assert seen.from_eager.gradients < 1e-6
 
 
+def test_verifying_takes_one_run_at_least(cache: Path) -> None:
+    case = networks.perceptron()
+    step = checkmate.compile(case.model, case.loss_fn, case.batch, costs="flops", cache=cache)
+    with pytest.raises(checkmate.Error, match="1 or more"):
+        checkmate.verify(step, case.batch, repeats=0)
+
+
 def test_dropout_draws_its_numbers_once_and_in_order(cache: Path) -> None:
     model = nn.Sequential(nn.Linear(64, 64), nn.Dropout(0.5), nn.Linear(64, 64), nn.Dropout(0.5))
     x = torch.randn(256, 64)

@@ -95,6 +95,14 @@ void print_fact(std::string_view name, std::string_view value) {
 
 void print_line(std::string_view text, std::string_view before) { print_broken(std::string(before), text); }
 
+Result<void> folder_is_there(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code failure;
+  if (path == "-" || folder.empty() || std::filesystem::is_directory(folder, failure)) return {};
+  return Error{ErrorCode::kIo,
+               fmt::format("{}: there is no folder {}", printable(path, 4096), in_quotes(folder.string()))};
+}
+
 Result<void> write_output(const std::string& path, std::string_view text) {
   if (path != "-") return write_file(path, text);
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size()) return {};

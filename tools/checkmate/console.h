@@ -29,6 +29,8 @@ void print_fact(std::string_view name, std::string_view value);
 /// A line of its own, broken in the same way, below itself where something stands before it.
 void print_line(std::string_view text, std::string_view before = {});
 
+/// Before long work: whether there is a folder to write the file into. Always, for `-`.
+Result<void> folder_is_there(const std::string& path);
 /// To a file, whole or not at all, or to stdout for `-`.
 Result<void> write_output(const std::string& path, std::string_view text);
 

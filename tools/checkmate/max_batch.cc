@@ -35,15 +35,10 @@ int run(const Flags& flags) {
   if (!options) return report(options.error());
   options->method = flags.method;
 
-  const std::string join = flags.network.find('?') == std::string::npos ? "?" : "&";
-  const auto network = [&](std::int64_t batch) -> Result<Graph> {
-    const Result<Graph> graph = load_graph(fmt::format("{}{}batch={}", flags.network, join, batch));
-    return graph ? with_cost_model(*graph, flags.costs) : graph;
-  };
   const Interrupt interrupt;
   const bool talk = progress_wanted();
   const Result<MaxBatch> answer =
-      max_batch(network,
+      max_batch(with_batch(flags.network, flags.costs),
                 {.memory = *memory,
                  .extra_forward = flags.extra_forward,
                  .solve = *options,

@@ -34,6 +34,7 @@ struct PictureFlags {
   Result<PictureOptions> options(const std::string& own_title = "") const {
     const Result<PictureFormat> format = picture_format(output);
     if (!format) return format.error().at("--output");
+    if (const Result<void> there = folder_is_there(output); !there) return there.error();
     return PictureOptions{
         .format = *format, .title = title.empty() ? own_title : title, .width = width, .height = height};
   }
@@ -164,6 +165,11 @@ int draw_tradeoff(const TradeoffFlags& flags) {
     return text ? parse_tradeoff(*text, printable(flags.from, 4096)) : text.error();
   }();
   if (!tradeoff) return report(tradeoff.error());
+  const auto has_plan = [](const Tradeoff::Method& method) { return !method.points.empty(); };
+  if (std::none_of(tradeoff->methods.begin(), tradeoff->methods.end(), has_plan)) {
+    report(wrong("no method has a plan within any of the budgets; no picture is written"));
+    return kNoPlan;
+  }
   return flags.picture.write(plot_tradeoff(*tradeoff, *flags.picture.options(name)));
 }
 
@@ -178,29 +184,24 @@ struct BatchFlags {
   PictureFlags picture;
 };
 
-Result<std::vector<BatchBar>> searched(const BatchFlags& flags) {
+Result<std::vector<BatchBar>> largest_batches(const BatchFlags& flags, const std::stop_token& stop) {
   const Result<Bytes> memory = parse_bytes(flags.memory);
   if (!memory) return memory.error().at("--memory");
   Result<SolveOptions> options = flags.search.options();
   if (!options) return options.error();
   const Result<std::vector<std::string>> chosen = parse_methods(flags.methods);
   if (!chosen) return chosen.error();
-  const Interrupt interrupt;
   std::vector<BatchBar> bars;
   for (const std::string& network : flags.networks) {
     if (!network.starts_with("zoo:") || network.find("batch=") != std::string::npos)
       return wrong(fmt::format("{}: write zoo:NAME, without batch=", in_quotes(network)));
-    const std::string join = network.find('?') == std::string::npos ? "?" : "&";
     for (const std::string& method : *chosen) {
       options->method = method;
-      const Result<MaxBatch> found = max_batch(
-          [&](std::int64_t batch) -> Result<Graph> {
-            const Result<Graph> graph = load_graph(fmt::format("{}{}batch={}", network, join, batch));
-            return graph ? with_cost_model(*graph, flags.costs) : graph;
-          },
-          {.memory = *memory, .extra_forward = flags.extra_forward, .solve = *options}, interrupt.token());
+      const Result<MaxBatch> found =
+          max_batch(with_batch(network, flags.costs),
+                    {.memory = *memory, .extra_forward = flags.extra_forward, .solve = *options}, stop);
       if (!found) return found.error();
-      if (interrupt.token().stop_requested()) return wrong("interrupted; no picture is written");
+      if (stop.stop_requested()) return bars;
       if (progress_wanted()) fmt::print(stderr, "{}, {}: {}\n", network, method, found->batch);
       bars.push_back({network.substr(4), method, found->batch});
     }
@@ -215,12 +216,17 @@ int draw_max_batch(const BatchFlags& flags) {
   const Result<PictureOptions> options =
       flags.picture.options(flags.memory.empty() ? "" : "Largest batch in " + flags.memory);
   if (!options) return report(options.error());
+  const Interrupt interrupt;
   const Result<std::vector<BatchBar>> bars = [&]() -> Result<std::vector<BatchBar>> {
-    if (flags.from.empty()) return searched(flags);
+    if (flags.from.empty()) return largest_batches(flags, interrupt.token());
     const Result<std::string> text = read_file(flags.from);
     return text ? parse_batches(*text, printable(flags.from, 4096)) : text.error();
   }();
   if (!bars) return report(bars.error());
+  if (interrupt.token().stop_requested()) {
+    fmt::print(stderr, "checkmate: interrupted; no picture is written\n");
+    return kNoPlan;
+  }
   return flags.picture.write(plot_max_batch(*bars, *options));
 }
 

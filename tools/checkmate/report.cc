@@ -91,17 +91,17 @@ Result<std::vector<ReportPoint>> points_of(const Graph& graph, const Subject& su
                                            const std::stop_token& stop) {
   around.solve.order = subject.options.order;
   around.solve.start = subject.plan->steps;
-  const std::size_t wanted = around.methods.size() * around.budgets.size();
   const Result<std::vector<SweepPoint>> points = watched_sweep(graph, std::move(around), stop);
   if (!points) return points.error();
-  if (stop.stop_requested())
-    fmt::print(stderr, "checkmate: stopped; the page has {} of {} searches\n", points->size(), wanted);
   return report_points(*points);
 }
 
 int run(const Flags& flags) {
   if (!flags.plan.empty() && !flags.budget.empty())
     return report({ErrorCode::kInvalidArgument, "give --plan or --budget, not both: a plan has its budget"});
+  if (flags.budget.empty() && flags.method != "auto")
+    return report({ErrorCode::kInvalidArgument, "--method is how to look for a plan within a --budget"});
+  if (const Result<void> there = folder_is_there(flags.output); !there) return report(there.error());
   const Result<Graph> graph = flags.graph.load();
   if (!graph) return report(graph.error());
   const Result<SolveOptions> options = flags.search.options();

@@ -7,6 +7,7 @@
 
 #include "console.h"
 #include "interrupt.h"
+#include "text.h"
 #include "verbs.h"
 
 namespace checkmate::tool {
@@ -32,7 +33,7 @@ Result<void> write_figures(const Flags& flags, const Experiment& experiment) {
     if (!picture) return picture.error().at(figure.name);
     if (const Result<void> written = write_file(file, *picture); !written) return written.error();
     if (const auto* bars = std::get_if<std::vector<BatchBar>>(&figure.data)) {
-      const Result<void> written = write_file(folder / (figure.name + ".csv"), batches_to_csv(*bars));
+      const Result<void> written = write_file(folder / (figure.name + "_bars.csv"), batches_to_csv(*bars));
       if (!written) return written.error();
     }
   }
@@ -46,6 +47,10 @@ int run(const Flags& flags) {
   const bool talk = progress_wanted();
   ReproduceOptions options{.graphs = flags.graphs, .time_limit = flags.time_limit, .threads = flags.threads};
   if (talk) options.on_progress = [](std::string_view what) { fmt::print(stderr, "{}\n", what); };
+  std::error_code failure;
+  std::filesystem::create_directories(flags.output, failure);
+  if (failure)
+    return report({ErrorCode::kIo, fmt::format("{}: {}", printable(flags.output, 4096), failure.message())});
   for (const std::string_view name : names) {
     const Result<Experiment> experiment = reproduce(name, options, interrupt.token());
     if (!experiment) return report(experiment.error());
@@ -53,8 +58,6 @@ int run(const Flags& flags) {
       fmt::print(stderr, "checkmate: interrupted; {} is not written\n", name);
       return kNoPlan;
     }
-    std::error_code failure;
-    std::filesystem::create_directories(flags.output, failure);
     const std::filesystem::path base = std::filesystem::path(flags.output) / experiment->name;
     for (const auto& [ending, text] :
          {std::pair(".csv", experiment->csv()), std::pair(".md", experiment->markdown())}) {

@@ -95,6 +95,7 @@ int run(const Flags& flags) {
                    fmt::format("--{} and --plan - both want the standard output; give the plan a file",
                                flags.json ? "json" : "explain")});
   }
+  if (const Result<void> there = folder_is_there(flags.plan); !there) return report(there.error());
   Result<Problem> problem = flags.problem.load();
   if (!problem) return report(problem.error());
   const auto& [graph, options] = *problem;

@@ -65,6 +65,7 @@ std::string json_of(const Graph& graph, const SolveOptions& solve_options,
 }
 
 int run(const Flags& flags) {
+  if (const Result<void> there = folder_is_there(flags.output); !there) return report(there.error());
   const Result<Graph> graph = flags.graph.load();
   if (!graph) return report(graph.error());
   const Result<SolveOptions> search = flags.search.options();

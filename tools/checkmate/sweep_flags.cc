@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <optional>
 
 #include "progress_line.h"
 
@@ -16,8 +16,7 @@ void SweepFlags::add_to(Verb& verb) {
 Result<SweepOptions> SweepFlags::options(const Graph& graph, SolveOptions search) const {
   Result<std::vector<Bytes>> bytes = parse_budgets(graph, budgets);
   if (!bytes) return bytes.error();
-  std::sort(bytes->begin(), bytes->end());
-  bytes->erase(std::unique(bytes->begin(), bytes->end()), bytes->end());
+  if (methods.empty()) return Error{ErrorCode::kInvalidArgument, "--methods names none"};
   Result<std::vector<std::string>> names = parse_methods(methods);
   if (!names) return names.error();
   return SweepOptions{.budgets = std::move(*bytes), .methods = std::move(*names), .solve = std::move(search)};
@@ -28,17 +27,21 @@ Result<std::vector<SweepPoint>> watched_sweep(const Graph& graph, SweepOptions o
   const std::vector<Bytes>& budgets = options.budgets;
   const std::size_t count = options.methods.size() * budgets.size();
   std::size_t at = 0;
-  ProgressLine line("", graph, options.solve);
+  std::optional<ProgressLine> line(std::in_place, "", graph, options.solve);
   const auto tell_next = [&] {
     if (at == count) return;
     const std::string& method = options.methods[at / budgets.size()];
     const Bytes budget = budgets[at % budgets.size()];
     ++at;
-    line.now_at(fmt::format("{} at {} ({} of {}): ", method, to_string(budget), at, count));
+    line->now_at(fmt::format("{} at {} ({} of {}): ", method, to_string(budget), at, count));
   };
   tell_next();
   options.on_point = [&](const SweepPoint&) { tell_next(); };
-  return sweep(graph, options, stop);
+  Result<std::vector<SweepPoint>> points = sweep(graph, options, stop);
+  line.reset();
+  if (points && stop.stop_requested())
+    fmt::print(stderr, "checkmate: stopped at search {} of {}\n", points->size(), count);
+  return points;
 }
 
 }  // namespace checkmate::tool

@@ -77,6 +77,14 @@ Result<Problem> ProblemFlags::load() const {
   return Problem{std::move(*loaded), std::move(*options)};
 }
 
+std::function<Result<Graph>(std::int64_t batch)> with_batch(const std::string& network,
+                                                            const std::string& costs) {
+  const std::string join = network.find('?') == std::string::npos ? "?" : "&";
+  return [=](std::int64_t batch) {
+    return GraphFlags{fmt::format("{}{}batch={}", network, join, batch), costs}.load();
+  };
+}
+
 Result<std::vector<std::string>> parse_methods(std::string_view text) {
   std::vector<std::string> names;
   if (text.empty()) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "checkmate/checkmate.h"
@@ -74,6 +75,10 @@ struct ProblemFlags {
   void add_to(Verb& verb);
   Result<Problem> load() const;
 };
+
+/// The network `zoo:NAME?...`, which names no batch, for any batch.
+std::function<Result<Graph>(std::int64_t batch)> with_batch(const std::string& network,
+                                                            const std::string& costs);
 
 /// Names with commas between them; without any, all methods that look for plans of real graphs.
 Result<std::vector<std::string>> parse_methods(std::string_view text);

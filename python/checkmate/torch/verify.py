@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from checkmate import Plan
+from checkmate import Error, Plan
 from checkmate._core import bytes_text
 from checkmate.torch.memory import peak_bytes
 from checkmate.torch.step import Prepared, Step
@@ -82,6 +82,8 @@ def verify(step: Step, batch: Sequence[Any], *, eager: bool = True, repeats: int
 
     Peaks come from the allocator's events. The last two need the memory that the plan saves.
     """
+    if repeats < 1:
+        raise Error(f"repeats is 1 or more, got {repeats}")
     planned = step.prepare(batch)
     keep_all = planned.with_plan(Plan.keep_all(planned.graph))
     with _restored(step) as restore:
