@@ -34,7 +34,7 @@ install_python() {
   echo "setup: Python packages into .venv"
   { [ -x .venv/bin/python ] || python3 -m venv .venv; } >.setup.log 2>&1 ||
     fail "python3 -m venv failed (see .setup.log): install python3-venv"
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check -r "$requirements" >.setup.log 2>&1 ||
+  .venv/bin/python -m pip install --quiet --no-compile --disable-pip-version-check -r "$requirements" >.setup.log 2>&1 ||
     fail "pip could not install $(grep -v '^#' "$requirements" | tr '\n' ' ')(see .setup.log): check the network, or install them into .venv by hand"
   rm -f .venv/.setup-*
   touch "$stamp"

@@ -12,17 +12,21 @@ skipped=0
 
 count() { sed -n "s/.*<testsuite [^>]*[[:space:]]$1=\"\([0-9]*\)\".*/\1/p" "$report" | head -n 1; }
 
-# check NAME COMMAND...: counts as one test; tells what it prints only where it fails.
+# check NAME COMMAND...: counts as one test, beside the others; told where it fails, with what it prints.
+checks=()
 check() {
-  local name=$1 output
+  local name=$1
   shift
-  if output=$("$@" 2>&1); then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    echo "python: $name failed"
-    echo "$output"
-  fi
+  { output=$("$@" 2>&1) || printf 'python: %s failed\n%s\n' "$name" "$output"; } >"build/check.${#checks[@]}" &
+  checks+=($!)
+}
+finish_checks() {
+  local i
+  for i in "${!checks[@]}"; do
+    if wait "${checks[$i]}" && [ ! -s "build/check.$i" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    cat "build/check.$i"
+    rm "build/check.$i"
+  done
 }
 
 checked="python tests/python benchmarks examples scripts"
@@ -58,6 +62,7 @@ fi
 check "the types (mypy)" types
 check "the style (ruff)" style
 check "pip install ." install
+finish_checks
 
 echo "python: $passed passed, $failed failed, $skipped skipped"
 echo "$passed $failed $skipped" >build/python.counts
