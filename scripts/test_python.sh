@@ -31,7 +31,11 @@ finish_checks() {
 
 checked="python tests/python benchmarks examples scripts"
 style() { "$python" -m ruff check $checked && "$python" -m ruff format --check $checked; }
-types() { (cd build/python && "$python" -m mypy --config-file ../../pyproject.toml -p checkmate) && MYPYPATH=build/python:tests/python "$python" -m mypy tests/python; }
+types() {
+  local root=$PWD
+  cd build/python || return
+  MYPYPATH=.:$root/tests/python "$python" -m mypy --config-file "$root/pyproject.toml" --cache-dir "$root/build/mypy" checkmate "$root/tests/python"
+}
 
 # In the release build's folder, so that nothing is compiled a second time. Its own hints about Python would change what the tests
 # are compiled with. HiGHS's package is where pip would have put it.
@@ -50,8 +54,9 @@ assert plan.peak <= plan.budget' && PYTHONPATH=. "$python" -m checkmate --versio
 
 [[ $python = /* ]] || python=$PWD/$python
 rm -f "$report"
-# Two at a time, a file of tests each, and so one thread for PyTorch: more would wait for one another.
-OMP_NUM_THREADS=1 PYTHONPATH=$PWD/build/python "$python" -m pytest --numprocesses 2 --dist loadfile --junitxml="$report"
+# Two at a time, a file of tests each, and so one thread for PyTorch: more would wait for one another. In the order of their names: the
+# tutorial, which takes longest, comes early.
+OMP_NUM_THREADS=1 PYTHONPATH=$PWD/build/python "$python" -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --junitxml="$report"
 if [ -s "$report" ]; then
   failed=$(($(count failures) + $(count errors)))
   skipped=$(count skipped)
