@@ -13,7 +13,7 @@ Result<Bytes> parse_budget(const Graph& graph, std::string_view text) {
     return Error{ErrorCode::kInvalidArgument, fmt::format("{} is no budget: {}", in_quotes(text), why)};
   };
   if (!text.ends_with('%')) {
-    const Result<Bytes> bytes = parse_bytes(text);
+    Result<Bytes> bytes = parse_bytes(text);
     if (!bytes) {
       const Error error = bytes.error().at("budget");
       return Error{error.code, error.message + ", or for a share 60%"};

@@ -483,9 +483,10 @@ TEST(CommandLine, SaysThatASweepWasStopped) {
 }
 
 TEST(CommandLine, LooksForThePlaceOfItsFileBeforeTheWork) {
-  for (const char* verb : {"sweep", "report"})
+  for (const char* verb : {"sweep", "report"}) {
     EXPECT_THAT(complaint({verb, "zoo:linear?n=4", "-o", "/no/such/file"}),
                 HasSubstr("no folder '/no/such'"));
+  }
   EXPECT_THAT(complaint({"plot", "tradeoff", "zoo:linear?n=4", "-o", "/no/such/file.svg"}),
               HasSubstr("no folder '/no/such'"));
   EXPECT_EQ(complaint({"report", "zoo:linear?n=4", "--method", "milp"}),

@@ -89,7 +89,7 @@ TEST(MemoryProfile, AgreesWithPlainArraysAfterAnyChanges) {
         Place first = place;
         Place end = shadow.any_place();
         if (std::pair(end.block, end.slot) < std::pair(first.block, first.slot)) std::swap(first, end);
-        const double amount = static_cast<double>(shadow.random.between(-4, 4));
+        const auto amount = static_cast<double>(shadow.random.between(-4, 4));
         Shadow changed = shadow;
         changed.add(first, end, amount);
         ASSERT_EQ(profile.overflow_change(first, end, amount),

@@ -12,8 +12,6 @@
 namespace checkmate {
 namespace {
 
-using ::testing::HasSubstr;
-
 SolveOptions options(const Graph& graph, const char* budget, int threads) {
   SolveOptions options;
   options.budget = parse_budget(graph, budget).value();

@@ -57,7 +57,7 @@ std::size_t occurrences(std::string_view text, std::string_view part) {
 
 Graph named(std::string graph_name, std::string name) {
   GraphBuilder builder(std::move(graph_name));
-  builder.add_op_with_output({.name = name, .cost = Cost{1}, .inputs = {}, .outputs = {}}, 8_B);
+  builder.add_op_with_output({.name = std::move(name), .cost = Cost{1}, .inputs = {}, .outputs = {}}, 8_B);
   return std::move(builder).build().value();
 }
 

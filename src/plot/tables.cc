@@ -93,7 +93,7 @@ constexpr std::string_view kTooMany = "more than 100 methods or networks are too
 
 /// On one line, whatever is in it.
 std::string quoted(const std::string& cell) {
-  const std::string line = printable(cell, cell.size());
+  std::string line = printable(cell, cell.size());
   if (line.find_first_of(",\"") == std::string::npos) return line;
   std::string text = "\"";
   for (const char c : line) text += c == '"' ? "\"\"" : std::string(1, c);

@@ -72,8 +72,7 @@ class Elite {
 class Restarts {
  public:
   Restarts(const Search& search, Incumbent& incumbent, std::uint64_t seed)
-      : search_(search),
-        incumbent_(incumbent),
+      : incumbent_(incumbent),
         graph_(search.graph, search.options.budget),
         annealer_(graph_, seed),
         mean_cost_(std::max(graph_.base_cost, 1.0) / graph_.ops),
@@ -190,7 +189,6 @@ class Restarts {
     return steps;
   }
 
-  const Search& search_;
   Incumbent& incumbent_;
   SearchGraph graph_;
   Annealer annealer_;
