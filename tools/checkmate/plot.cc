@@ -107,9 +107,10 @@ Outcome plan_of(const PlanFlags& flags, const Graph& graph) {
   return {.drawn = Drawn{record->plan, budget ? budget : record->budget}};
 }
 
-/// A picture of a plan by one of the library's functions.
-template <class Picture>
-int draw(const PlanFlags& flags, const Picture& picture) {
+using Picture = Result<std::string> (*)(const Graph& graph, const Drawn& drawn,
+                                        const PictureOptions& options);
+
+int draw(const PlanFlags& flags, Picture picture) {
   const Result<PictureOptions> options = flags.picture.options();
   if (!options) return report(options.error());
   const Result<Graph> graph = flags.graph.load();
@@ -266,7 +267,7 @@ void add_batches(Parser& parser) {
 void add_plot(Parser& parser) {
   parser.add_group("plot", "Draws pictures: timeline, map, tradeoff, max-batch")
       .example("checkmate plot timeline 'zoo:unet?batch=32' --budget 60% -o unet.svg");
-  const auto add = [&](const std::string& verb_name, const char* summary, const auto& picture) {
+  const auto add = [&](const std::string& verb_name, const char* summary, Picture picture) {
     auto flags = std::make_shared<PlanFlags>();
     Verb verb = parser.add(verb_name, summary, [flags, picture] { return draw(*flags, picture); });
     flags->add_to(verb);
