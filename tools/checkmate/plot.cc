@@ -66,11 +66,11 @@ struct PlanFlags {
   }
 };
 
-/// What is drawn of: the exit code where there is none.
 struct Drawn {
   Plan plan;
   std::optional<Bytes> budget;
 };
+/// What to draw, or the exit code where there is nothing.
 struct Outcome {
   std::optional<Drawn> drawn;
   int exit_code = kDone;
