@@ -9,7 +9,7 @@
 #include <map>
 
 #include "checkmate/checkmate.h"
-#include "report.h"
+#include "table.h"
 
 namespace checkmate::bench {
 namespace {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "checkmate/result.h"
+#include "checkmate/rows.h"
 #include "checkmate/units.h"
 
 namespace checkmate {
@@ -134,20 +135,6 @@ class Graph {
  private:
   friend class GraphBuilder;
 
-  /// Rows of varying length, end to end in one array.
-  template <class T>
-  struct Rows {
-    std::vector<std::uint64_t> ends = {0};
-    std::vector<T> items;
-    std::span<const T> operator[](std::size_t row) const {
-      return std::span<const T>(items).subspan(ends[row], ends[row + 1] - ends[row]);
-    }
-    void push(std::span<const T> row) {
-      items.insert(items.end(), row.begin(), row.end());
-      ends.push_back(items.size());
-    }
-    bool operator==(const Rows&) const = default;
-  };
   struct Names {
     Rows<char> rows;
     std::string_view operator[](std::size_t row) const {

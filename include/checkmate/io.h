@@ -15,9 +15,6 @@
 /// none of it.
 namespace checkmate {
 
-/// No file that is read may be larger: 1 GiB, enough for five million ops.
-inline constexpr std::size_t kLargestFile = std::size_t{1} << 30;
-
 /// A file, or `zoo:NAME?key=value&...`.
 Result<Graph> load_graph(std::string_view argument);
 
@@ -33,7 +30,8 @@ std::string graph_to_json(const Graph& graph);
 Result<std::string> graph_to_node_link(const Graph& graph);
 /// For Graphviz: ops as boxes coloured by phase, an edge for each tensor and user.
 std::string graph_to_dot(const Graph& graph);
-/// The fingerprint that ties a plan to its graph: of graph_to_json() without the graph's name.
+/// The fingerprint that ties a plan to its graph: of the graph's version 1 JSON without its name. It stays what it is:
+/// old plan files must match.
 std::string graph_sha256(const Graph& graph);
 
 /// A plan and what is known of it. The claims are the writer's: simulate() and validate() check them.
@@ -56,8 +54,5 @@ struct PlanRecord {
 Result<PlanRecord> read_plan(const std::filesystem::path& path, const Graph& graph);
 Result<PlanRecord> parse_plan(std::string text, const Graph& graph, const std::string& source = "plan");
 std::string plan_to_json(const PlanRecord& record);
-
-/// Replaces the file as a whole (temporary file, then rename) or leaves it as it was.
-Result<void> write_file(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace checkmate

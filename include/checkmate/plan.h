@@ -7,6 +7,7 @@
 
 #include "checkmate/graph.h"
 #include "checkmate/result.h"
+#include "checkmate/rows.h"
 
 namespace checkmate {
 
@@ -18,19 +19,13 @@ std::optional<Order> parse_order(std::string_view text);
 /// The tensors that are freed after each step.
 class Frees {
  public:
-  std::size_t step_count() const { return ends_.size() - 1; }
-  std::span<const TensorId> after(std::size_t step) const {
-    return std::span<const TensorId>(tensors_).subspan(ends_[step], ends_[step + 1] - ends_[step]);
-  }
-  void push_step(std::span<const TensorId> freed) {
-    tensors_.insert(tensors_.end(), freed.begin(), freed.end());
-    ends_.push_back(tensors_.size());
-  }
+  std::size_t step_count() const { return rows_.size(); }
+  std::span<const TensorId> after(std::size_t step) const { return rows_[step]; }
+  void push_step(std::span<const TensorId> freed) { rows_.push(freed); }
   bool operator==(const Frees&) const = default;
 
  private:
-  std::vector<std::uint64_t> ends_ = {0};
-  std::vector<TensorId> tensors_;
+  Rows<TensorId> rows_;
 };
 
 /// A sequence of runs, and what is freed after each of them.

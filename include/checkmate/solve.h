@@ -59,8 +59,8 @@ struct SolveResult {
   Bytes peak;                                  ///< of the plan
   Cost lower_bound;                            ///< no plan of the order is cheaper
   std::optional<Cost> stage_lower_bound = {};  ///< no plan of the paper's class is: see docs/concepts.md
-  std::optional<Bytes> least_peak = {};    ///< without a plan: a budget that has one, or has of the method
-  std::optional<Bytes> min_feasible = {};  ///< when infeasible: no budget below this has a plan
+  std::optional<Bytes> sufficient = {};  ///< without a plan: a budget that has one, or has of the method
+  std::optional<Bytes> needed = {};      ///< when infeasible: no budget below this has a plan
   double seconds = 0;
   double first_plan_seconds = 0;
   std::uint64_t moves = 0;  ///< that annealing tried
@@ -86,9 +86,5 @@ std::span<const MethodInfo> methods();
 /// before it leaves here. Errors are wrong options only. Thread-safe; stops soon after the token or the time
 /// limit asks.
 Result<SolveResult> solve(const Graph& graph, const SolveOptions& options, std::stop_token stop = {});
-
-/// The program that milp solves, as a file of that format: `mps` or `lp`. Columns are named as in
-/// docs/formulation.md.
-Result<std::string> milp_text(const Graph& graph, const SolveOptions& options, std::string_view format);
 
 }  // namespace checkmate

@@ -30,8 +30,7 @@ struct SweepOptions {
 Result<std::vector<SweepPoint>> sweep(const Graph& graph, const SweepOptions& options,
                                       const std::stop_token& stop = {});
 
-/// `60%`, `6GiB`, lists of those with commas, and ranges of percent such as `90%..20%` or `90%..20%:5%` (in
-/// steps of 10% unless told).
-Result<std::vector<Bytes>> parse_budgets(const Graph& graph, std::string_view text);
+/// A table for other programs, and for parse_tradeoff(): one line per point.
+std::string sweep_to_csv(const Graph& graph, const std::vector<SweepPoint>& points);
 
 }  // namespace checkmate

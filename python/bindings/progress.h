@@ -3,12 +3,12 @@
 #include <functional>
 
 #include "bindings.h"
-#include "foreground.h"
+#include "search_thread.h"
 
 namespace checkmate::python {
 
 /// Hands the search's progress to `on_progress(seconds, cost, bound, method)`; nothing for None. Both
 /// arguments outlive the search.
-std::function<void(const Progress&)> reporter(Foreground& foreground, const nb::object& on_progress);
+std::function<void(const Progress&)> reporter(SearchThread& search_thread, const nb::object& on_progress);
 
 }  // namespace checkmate::python

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "bindings.h"
-#include "foreground.h"
 #include "ids.h"
 #include "progress.h"
+#include "search_thread.h"
 
 namespace checkmate::python {
 namespace {
@@ -35,10 +35,10 @@ void make_options(SolveOptions* place, std::string method, std::string_view orde
 
 SolveResult solve_in_background(const Graph& graph, std::int64_t budget, SolveOptions options,
                                 const nb::object& on_progress, const nb::object& on_tick) {
-  Foreground foreground(on_tick);
+  SearchThread search_thread(on_tick);
   options.budget = Bytes{budget};
-  options.on_progress = reporter(foreground, on_progress);
-  return foreground.run(
+  options.on_progress = reporter(search_thread, on_progress);
+  return search_thread.run(
       [&](std::stop_token stop) { return value_or_raise(solve(graph, options, std::move(stop))); },
       [](const SolveResult& result) { return result.plan.has_value(); });
 }
@@ -55,12 +55,13 @@ std::vector<MethodRow> method_rows() {
 
 }  // namespace
 
-std::function<void(const Progress&)> reporter(Foreground& foreground, const nb::object& on_progress) {
+std::function<void(const Progress&)> reporter(SearchThread& search_thread, const nb::object& on_progress) {
   if (on_progress.is_none()) return {};
-  return [&foreground, &on_progress](const Progress& progress) {
-    foreground.post([&on_progress, seconds = progress.seconds, cost = count_of(progress.cost),
-                     bound = count_of(progress.bound),
-                     method = std::string(progress.method)] { on_progress(seconds, cost, bound, method); });
+  return [&search_thread, &on_progress](const Progress& progress) {
+    search_thread.post([&on_progress, seconds = progress.seconds, cost = count_of(progress.cost),
+                        bound = count_of(progress.bound), method = std::string(progress.method)] {
+      on_progress(seconds, cost, bound, method);
+    });
   };
 }
 
@@ -79,8 +80,8 @@ void bind_solve(nb::module_& module) {
       .def_prop_ro("lower_bound", [](const SolveResult& result) { return result.lower_bound.count(); })
       .def_prop_ro("stage_lower_bound",
                    [](const SolveResult& result) { return count_of(result.stage_lower_bound); })
-      .def_prop_ro("least_peak", [](const SolveResult& result) { return count_of(result.least_peak); })
-      .def_prop_ro("min_feasible", [](const SolveResult& result) { return count_of(result.min_feasible); })
+      .def_prop_ro("sufficient", [](const SolveResult& result) { return count_of(result.sufficient); })
+      .def_prop_ro("needed", [](const SolveResult& result) { return count_of(result.needed); })
       .def_ro("seconds", &SolveResult::seconds)
       .def_ro("first_plan_seconds", &SolveResult::first_plan_seconds)
       .def_ro("moves", &SolveResult::moves);

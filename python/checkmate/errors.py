@@ -27,38 +27,38 @@ class Error(ValueError):
 class InfeasibleError(Error):
     """Proven: no plan fits the budget.
 
-    ``budget`` is what was asked for; no budget below ``min_feasible`` bytes has a plan; ``op`` is the name of the op that needs
-    the most by itself. ``least_peak``, where it is known, is a budget that has one.
+    ``budget`` is what was asked for. ``needed`` is proven: no plan fits in fewer bytes. ``sufficient``, where it is known: a plan
+    fits in that many bytes. ``op`` is the name of the op that needs the most by itself.
     """
 
     budget: int
-    min_feasible: int
+    needed: int
     op: str
-    least_peak: int | None
+    sufficient: int | None
 
-    def __init__(self, message: str, budget: int, min_feasible: int, op: str, least_peak: int | None = None) -> None:
+    def __init__(self, message: str, budget: int, needed: int, op: str, sufficient: int | None = None) -> None:
         super().__init__(message, "infeasible")
-        self.budget, self.min_feasible, self.op, self.least_peak = budget, min_feasible, op, least_peak
+        self.budget, self.needed, self.op, self.sufficient = budget, needed, op, sufficient
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (*self.args, self.budget, self.min_feasible, self.op, self.least_peak)
+        return type(self), (*self.args, self.budget, self.needed, self.op, self.sufficient)
 
 
 class NoPlanError(Error):
     """No plan was found, and no proof that there is none.
 
-    ``least_peak``, where it is known, is a budget in bytes for which there is a plan.
+    ``sufficient``, where it is known: a plan fits in that many bytes.
     """
 
     budget: int
-    least_peak: int | None
+    sufficient: int | None
 
-    def __init__(self, message: str, budget: int, least_peak: int | None) -> None:
+    def __init__(self, message: str, budget: int, sufficient: int | None) -> None:
         super().__init__(message, "no_plan")
-        self.budget, self.least_peak = budget, least_peak
+        self.budget, self.sufficient = budget, sufficient
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (*self.args, self.budget, self.least_peak)
+        return type(self), (*self.args, self.budget, self.sufficient)
 
 
 class TorchMissingError(Error, ImportError):

@@ -268,15 +268,15 @@ def _plan(graph: Graph, budget: int, order: str, seed: int, result: _core.SolveR
 
 def _no_plan(graph: Graph, budget: int, result: _core.SolveResult) -> InfeasibleError | NoPlanError:
     because = f": {result.detail}" if result.detail else ""
-    enough = f"; enough are {_bytes(result.least_peak)}" if result.least_peak is not None else ""
+    enough = f"; {_bytes(result.sufficient)} suffice (a plan is known)" if result.sufficient is not None else ""
     if result.status == "infeasible":
-        least = result.min_feasible if result.min_feasible is not None else budget + 1
-        needs = f"; every plan needs at least {_bytes(least)}"
-        enough = ", which is enough" if result.least_peak == least else enough
+        needed = result.needed if result.needed is not None else budget + 1
+        needs = f"; every plan needs at least {_bytes(needed)} (proven)"
+        enough = ", and that suffices" if result.sufficient == needed else enough
         message = f"no plan fits {_core.bytes_text(budget)}{because}{needs}{enough}"
         op = handle_of(graph).op_name(graph.structural_minimum[1])
-        return InfeasibleError(message, budget, least, op, result.least_peak)
-    return NoPlanError(f"no plan found within {_core.bytes_text(budget)}{because}{enough}", budget, result.least_peak)
+        return InfeasibleError(message, budget, needed, op, result.sufficient)
+    return NoPlanError(f"no plan found within {_core.bytes_text(budget)}{because}{enough}", budget, result.sufficient)
 
 
 def _bytes(count: int) -> str:

@@ -2,11 +2,11 @@
 
 #include <array>
 
+#include "checkmate/file.h"
 #include "checkmate/io.h"
 #include "checkmate/zoo.h"
-#include "io/file.h"
+#include "core/text.h"
 #include "io/formats.h"
-#include "text.h"
 
 namespace checkmate {
 

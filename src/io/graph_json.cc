@@ -3,22 +3,25 @@
 #include <array>
 
 #include "checkmate/io.h"
+#include "core/text.h"
 #include "io/formats.h"
 #include "io/json_writer.h"
 #include "io/sha256.h"
-#include "text.h"
 
 namespace checkmate {
 namespace {
 
 using Field = JsonReader::Field;
 
-enum GraphField { kFormat, kVersion, kGraphName, kCostUnit, kFixedBytes, kTensors, kOps };
-constexpr std::array<Field, 7> kGraphFields = {{{"format", true},
+// `fixed_bytes` is what versions before 0.2 called reserved_bytes.
+constexpr std::string_view kReservedKey = "reserved_bytes", kOldReservedKey = "fixed_bytes";
+enum GraphField { kFormat, kVersion, kGraphName, kCostUnit, kReserved, kOldReserved, kTensors, kOps };
+constexpr std::array<Field, 8> kGraphFields = {{{"format", true},
                                                 {"version", true},
                                                 {"name"},
                                                 {"cost_unit"},
-                                                {"fixed_bytes"},
+                                                {kReservedKey},
+                                                {kOldReservedKey},
                                                 {"tensors", true},
                                                 {"ops", true}}};
 
@@ -43,7 +46,7 @@ class GraphReader {
   Result<Graph> read(const std::string& source) {
     std::string name;
     std::string cost_unit = "ns";
-    Bytes fixed;
+    std::optional<Bytes> reserved;
     json_.object(kGraphFields, JsonReader::Others::kRefuse, [&](std::size_t field) {
       switch (field) {
         case kFormat:
@@ -58,8 +61,10 @@ class GraphReader {
         case kCostUnit:
           cost_unit = json_.string();
           break;
-        case kFixedBytes:
-          fixed = Bytes{json_.integer()};
+        case kReserved:
+        case kOldReserved:
+          if (reserved) json_.fail("reserved_bytes and fixed_bytes, its old name, are both given; keep one");
+          reserved = Bytes{json_.integer()};
           break;
         case kTensors:
           json_.array([&](std::size_t) { read_tensor(); });
@@ -74,7 +79,7 @@ class GraphReader {
     if (Result<void> end = json_.finish(); !end) return end.error();
     builder_.set_name(std::move(name));
     builder_.set_cost_unit(std::move(cost_unit));
-    builder_.set_reserved_bytes(fixed);
+    builder_.set_reserved_bytes(reserved.value_or(Bytes{0}));
     Result<Graph> graph = std::move(builder_).build();
     if (!graph) return graph.error().at(source);
     return graph;
@@ -185,10 +190,10 @@ void write_op(JsonWriter& json, const Graph& graph, OpId op) {
   json.end_object();
 }
 
-std::string to_json(const Graph& graph, std::string_view name) {
+std::string to_json(const Graph& graph, std::string_view name, std::string_view reserved_key) {
   JsonWriter json;
   json.begin_object().member("format", "checkmate.graph").member("version", 1).line().member("name", name);
-  json.member("cost_unit", graph.cost_unit()).member("fixed_bytes", graph.reserved_bytes().count());
+  json.member("cost_unit", graph.cost_unit()).member(reserved_key, graph.reserved_bytes().count());
   json.line().key("tensors").begin_array();
   for (const TensorId tensor : graph.tensors()) {
     json.line()
@@ -211,8 +216,9 @@ Result<Graph> read_checkmate_graph(JsonReader& json, const std::string& source) 
   return GraphReader(json).read(source);
 }
 
-std::string graph_to_json(const Graph& graph) { return to_json(graph, graph.name()); }
+std::string graph_to_json(const Graph& graph) { return to_json(graph, graph.name(), kReservedKey); }
 
-std::string graph_sha256(const Graph& graph) { return sha256(to_json(graph, "")); }
+// With the old key: fingerprints in plan files outlive names.
+std::string graph_sha256(const Graph& graph) { return sha256(to_json(graph, "", kOldReservedKey)); }
 
 }  // namespace checkmate

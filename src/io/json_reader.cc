@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "text.h"
+#include "core/text.h"
 
 namespace checkmate {
 namespace {

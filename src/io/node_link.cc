@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "checkmate/io.h"
+#include "core/text.h"
 #include "io/formats.h"
 #include "io/json_writer.h"
-#include "text.h"
 
 // Node-link JSON as networkx writes it, in two flavours that differ in names and in how a node is referred
 // to:
@@ -25,7 +25,8 @@ namespace {
 using Field = JsonReader::Field;
 
 constexpr std::array<Field, 3> kDocumentFields = {{{"graph"}, {"nodes", true}, {"links", true}}};
-constexpr std::array<Field, 3> kGraphFields = {{{"name"}, {"order"}, {"fixed_bytes"}}};
+enum GraphField { kGraphName, kOrder, kReserved, kOldReserved };
+constexpr std::array<Field, 4> kGraphFields = {{{"name"}, {"order"}, {"reserved_bytes"}, {"fixed_bytes"}}};
 enum NodeField { kId, kName, kBackward, kCostCpu, kDuration, kCostRam, kOutCost };
 constexpr std::array<Field, 7> kNodeFields = {
     {{"id"}, {"name"}, {"backward"}, {"cost_cpu"}, {"duration"}, {"cost_ram"}, {"out_cost"}}};
@@ -66,9 +67,9 @@ class NodeLinkReader {
 
   void read_attributes() {
     json_.object(kGraphFields, JsonReader::Others::kSkip, [&](std::size_t field) {
-      if (field == 0) name_ = read_label();
-      if (field == 2) fixed_ = Bytes{json_.integer()};
-      if (field == 1) {
+      if (field == kGraphName) name_ = read_label();
+      if (field == kReserved || field == kOldReserved) reserved_ = Bytes{json_.integer()};
+      if (field == kOrder) {
         order_.emplace();
         json_.array([&](std::size_t) { order_->push_back(json_.integer()); });
       }
@@ -150,7 +151,7 @@ class NodeLinkReader {
     for (std::size_t k = 0; k < order->size(); ++k)
       tensor_of[(*order)[k]] = TensorId{static_cast<std::uint32_t>(k)};
     GraphBuilder builder(name_, "unit");
-    builder.set_reserved_bytes(fixed_);
+    builder.set_reserved_bytes(reserved_);
     for (const std::size_t place : *order) {
       const Node& node = nodes_[place];
       OpSpec spec{.name = node.name, .cost = *node.cost, .inputs = {}, .outputs = {}};
@@ -211,7 +212,7 @@ class NodeLinkReader {
   std::vector<Node> nodes_;
   std::vector<Link> links_;
   std::vector<std::pair<std::int64_t, std::size_t>> places_;  // by id
-  Bytes fixed_;
+  Bytes reserved_;
 };
 
 }  // namespace
@@ -230,7 +231,7 @@ Result<std::string> graph_to_node_link(const Graph& graph) {
   }
   JsonWriter json;
   json.begin_object().member("directed", true).member("multigraph", false).key("graph").begin_object();
-  json.member("name", graph.name()).member("fixed_bytes", graph.reserved_bytes().count()).end_object();
+  json.member("name", graph.name()).member("reserved_bytes", graph.reserved_bytes().count()).end_object();
   json.line().key("nodes").begin_array();
   for (const OpId op : graph.ops()) {
     if (graph.outputs(op).size() != 1) return cannot("ops with several outputs");

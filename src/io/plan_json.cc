@@ -2,11 +2,11 @@
 
 #include <array>
 
+#include "checkmate/file.h"
 #include "checkmate/io.h"
-#include "io/file.h"
+#include "core/text.h"
 #include "io/json_reader.h"
 #include "io/json_writer.h"
-#include "text.h"
 
 namespace checkmate {
 namespace {

@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "text.h"
+#include "core/text.h"
 
 namespace checkmate::plot {
 

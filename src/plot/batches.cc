@@ -5,8 +5,8 @@
 #include <map>
 
 #include "checkmate/plot.h"
+#include "core/text.h"
 #include "plot/axes.h"
-#include "text.h"
 
 namespace checkmate {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "checkmate/plot.h"
+#include "core/text.h"
 #include "plot/axes.h"
-#include "text.h"
 
 namespace checkmate {
 namespace {

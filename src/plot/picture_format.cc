@@ -4,7 +4,7 @@
 #include <cctype>
 
 #include "checkmate/plot.h"
-#include "text.h"
+#include "core/text.h"
 
 namespace checkmate {
 

@@ -6,8 +6,8 @@
 #include "checkmate/plot.h"
 #include "checkmate/simulate.h"
 #include "checkmate/solve.h"
+#include "core/text.h"
 #include "plot/axes.h"
-#include "text.h"
 
 namespace checkmate {
 namespace {

@@ -168,8 +168,8 @@ Tradeoff tradeoff_of(const Graph& graph, std::span<const SweepPoint> points) {
     const SolveResult& result = point.result;
     if (result.plan) tradeoff.methods.back().points.push_back({point.budget, overhead(graph, result.cost)});
     if (result.status == Status::kInfeasible) {
-      if (result.min_feasible)
-        tradeoff.least_budget = std::max(*result.min_feasible, tradeoff.least_budget.value_or(Bytes{0}));
+      if (result.needed)
+        tradeoff.least_budget = std::max(*result.needed, tradeoff.least_budget.value_or(Bytes{0}));
       continue;
     }
     double& best = bound.try_emplace(point.budget, 1).first->second;

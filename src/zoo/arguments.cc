@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "text.h"
+#include "core/text.h"
 #include "zoo/recipe.h"
 
 namespace checkmate::zoo {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "text.h"
+#include "core/text.h"
 #include "zoo/recipe.h"
 
 namespace checkmate::zoo {

@@ -41,7 +41,7 @@ def test_agrees_with_brute_force(seed: int) -> None:
         try:
             exact = checkmate.solve(graph, budget, method="brute")
         except InfeasibleError as error:
-            least = error.min_feasible
+            least = error.needed
             with pytest.raises(Error):
                 checkmate.solve(graph, budget, time_limit=2, threads=1)
             with pytest.raises(InfeasibleError):
@@ -95,13 +95,13 @@ def test_proves_that_nothing_fits(two_layers: Graph) -> None:
     assert error.budget == 16 * MIB
     assert error.op == "back 1"
     # The weight, a, grad b and grad: 1 + 8 + 8 + 1 MiB. The loss need not be there then: it can be computed again afterwards.
-    assert error.min_feasible == error.least_peak == 18 * MIB
+    assert error.needed == error.sufficient == 18 * MIB
     with pytest.raises(InfeasibleError):
-        checkmate.solve(two_layers, error.min_feasible - 1)
-    assert checkmate.solve(two_layers, error.least_peak).peak == error.least_peak
+        checkmate.solve(two_layers, error.needed - 1)
+    assert checkmate.solve(two_layers, error.sufficient).peak == error.sufficient
     again = pickle.loads(pickle.dumps(error))
-    assert (str(again), again.min_feasible, again.op, again.budget) == (
-        str(error), error.min_feasible, error.op, error.budget
+    assert (str(again), again.needed, again.op, again.budget) == (
+        str(error), error.needed, error.op, error.budget
     )  # fmt: skip
     assert isinstance(error, ValueError)
 
@@ -109,11 +109,11 @@ def test_proves_that_nothing_fits(two_layers: Graph) -> None:
 def test_says_what_a_method_without_a_plan_would_need(two_layers: Graph) -> None:
     with pytest.raises(NoPlanError, match="no plan found within 20") as caught:
         checkmate.solve(two_layers, "20MiB", method="keep-all")
-    assert caught.value.least_peak is not None
-    assert caught.value.least_peak <= two_layers.fixed_bytes + two_layers.keep_all_peak
-    assert checkmate.solve(two_layers, caught.value.least_peak).peak <= caught.value.least_peak
+    assert caught.value.sufficient is not None
+    assert caught.value.sufficient <= two_layers.fixed_bytes + two_layers.keep_all_peak
+    assert checkmate.solve(two_layers, caught.value.sufficient).peak <= caught.value.sufficient
     again = pickle.loads(pickle.dumps(caught.value))
-    assert (str(again), again.least_peak) == (str(caught.value), caught.value.least_peak)
+    assert (str(again), again.sufficient) == (str(caught.value), caught.value.sufficient)
 
 
 WRONG_OPTIONS: list[tuple[dict[str, Any], type[Exception], str]] = [

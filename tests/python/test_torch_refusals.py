@@ -107,10 +107,10 @@ def test_a_budget_that_is_too_small_names_the_least_bytes_and_the_op(cache: Path
     with pytest.raises(checkmate.InfeasibleError, match=r"at least [0-9]+ bytes") as caught:
         checkmate.compile(case.model, case.loss_fn, case.batch, "1KiB", cache=cache)
     assert caught.value.op in str(caught.value)
-    least = caught.value.min_feasible
+    least = caught.value.needed
     with pytest.raises(checkmate.Error) as caught_above:
         checkmate.compile(case.model, case.loss_fn, case.batch, least - 1, cache=cache)
-    enough = caught_above.value.least_peak  # type: ignore[attr-defined]
+    enough = caught_above.value.sufficient  # type: ignore[attr-defined]
     assert f"enough are {enough} bytes" in str(caught_above.value)
 
 

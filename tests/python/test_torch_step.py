@@ -63,7 +63,7 @@ def feasible_budget(case: Case, share: float, cache: Path) -> int:
             checkmate.solve(graph, budget, time_limit=2, progress=False)
             return budget + budget // 10  # so that a busy machine finds a plan too
         except checkmate.InfeasibleError as error:
-            budget = max(error.min_feasible, budget + budget // 20)
+            budget = max(error.needed, budget + budget // 20)
         except checkmate.NoPlanError:
             budget += budget // 20
 

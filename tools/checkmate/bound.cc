@@ -3,10 +3,10 @@
 #include <memory>
 
 #include "console.h"
+#include "core/text.h"
+#include "flags.h"
 #include "interrupt.h"
 #include "io/json_writer.h"
-#include "text.h"
-#include "verbs.h"
 
 namespace checkmate::tool {
 namespace {

@@ -5,13 +5,13 @@
 #include <map>
 #include <memory>
 
-#include "answer.h"
 #include "console.h"
+#include "flags.h"
 #include "interrupt.h"
 #include "progress_line.h"
+#include "solve_json.h"
 #include "sparkline.h"
 #include "terminal.h"
-#include "verbs.h"
 
 namespace checkmate::tool {
 namespace {
@@ -28,7 +28,7 @@ std::vector<std::string> row(const Graph& graph, const std::string& method, cons
     const auto made = static_cast<double>((peak - graph.fixed_bytes()).count());
     return percent(keep_all == Bytes{0} ? 1 : made / static_cast<double>(keep_all.count()));
   };
-  const bool over = !result.plan && result.least_peak;
+  const bool over = !result.plan && result.sufficient;
   const Tint tint = result.plan ? Tint::kGood : over ? Tint::kBad : Tint::kUnsure;
   std::vector<std::string> cells = {method, tinted(over ? "does not fit" : to_string(result.status), tint)};
   if (result.plan) {
@@ -36,7 +36,7 @@ std::vector<std::string> row(const Graph& graph, const std::string& method, cons
                  {times(overhead(graph, result.cost)), to_string(result.peak), share(result.peak),
                   percent_at_most(relative_gap(result.cost, result.lower_bound))});
   } else if (over) {
-    cells.insert(cells.end(), {"-", ">= " + to_string(*result.least_peak), share(*result.least_peak), "-"});
+    cells.insert(cells.end(), {"-", ">= " + to_string(*result.sufficient), share(*result.sufficient), "-"});
   } else {
     cells.insert(cells.end(), {"-", "-", "-", "-"});
   }
@@ -71,7 +71,7 @@ int run(const Flags& flags) {
     if (result->plan && (!cheapest || result->cost < cheapest->cost)) cheapest = *result;
     best = std::min(best, result->status);
     table.add(row(graph, method, *result, keep_all));
-    if (!result->plan && !result->least_peak) notes[result->detail].push_back(method);
+    if (!result->plan && !result->sufficient) notes[result->detail].push_back(method);
     write_answer(json.line(), graph, options, *result);
     if (interrupt.token().stop_requested()) break;
   }

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "verbs.h"
+#include "flags.h"
 
 namespace checkmate::tool {
 namespace {

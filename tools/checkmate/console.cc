@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "checkmate/io.h"
+#include "core/text.h"
 #include "terminal.h"
-#include "text.h"
 
 namespace checkmate::tool {
 namespace {

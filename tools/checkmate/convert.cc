@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "console.h"
-#include "verbs.h"
+#include "flags.h"
 
 namespace checkmate::tool {
 namespace {

@@ -5,9 +5,9 @@
 #include <unordered_set>
 
 #include "console.h"
+#include "core/text.h"
+#include "flags.h"
 #include "io/json_writer.h"
-#include "text.h"
-#include "verbs.h"
 
 namespace checkmate::tool {
 namespace {

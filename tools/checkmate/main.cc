@@ -4,7 +4,7 @@
 #include <new>
 #include <system_error>
 
-#include "verbs.h"
+#include "flags.h"
 
 namespace checkmate::tool {
 namespace {
@@ -15,9 +15,16 @@ int run(int argc, char** argv) {
       "within a budget.\n"
       "Example: checkmate solve 'zoo:unet?batch=32' --budget 60%",
       "checkmate " CHECKMATE_VERSION);
+  for (const auto add : {add_solve, add_compare, add_sweep, add_bound, add_max_batch}) add(parser);
+#ifdef CHECKMATE_HAS_REPORT
+  add_report(parser);
+#endif
+#ifdef CHECKMATE_HAS_PLOT
+  add_plot(parser);
+  add_reproduce(parser);
+#endif
   for (const auto add :
-       {add_solve, add_compare, add_sweep, add_bound, add_max_batch, add_report, add_plot, add_reproduce,
-        add_info, add_simulate, add_verify, add_convert, add_zoo, add_completion, add_reference})
+       {add_info, add_simulate, add_validate, add_convert, add_zoo, add_completion, add_reference})
     add(parser);
   const int exit_code = parser.run(argc, argv);
   if (std::fflush(stdout) != 0) return report({ErrorCode::kIo, "cannot write the output: is the disk full?"});

@@ -3,9 +3,9 @@
 #include <memory>
 
 #include "console.h"
+#include "flags.h"
 #include "interrupt.h"
 #include "io/json_writer.h"
-#include "verbs.h"
 
 namespace checkmate::tool {
 namespace {

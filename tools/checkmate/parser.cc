@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "console.h"
-#include "text.h"
-#include "verbs.h"
+#include "core/text.h"
+#include "flags.h"
 
 namespace checkmate::tool {
 namespace {
@@ -150,7 +150,7 @@ std::optional<std::string> misspelled(const CLI::App& app, std::span<char*> word
   if (words.empty()) return std::nullopt;
   std::vector<std::string> verbs;
   for (const CLI::App* verb : app.get_subcommands({})) {
-    if (verb->get_name() == words[0]) return misspelled(*verb, words.subspan(1));
+    if (verb->check_name(words[0])) return misspelled(*verb, words.subspan(1));
     verbs.push_back(verb->get_name());
   }
   if (!verbs.empty() && words[0][0] != '-') return unknown("picture", words[0], verbs);
@@ -211,6 +211,11 @@ Verb& Verb::flag(const std::string& names, bool& value, const std::string& help)
 
 Verb& Verb::example(const std::string& command) {
   app_.footer("Example: " + command);
+  return *this;
+}
+
+Verb& Verb::alias(const std::string& name) {
+  app_.alias(name);
   return *this;
 }
 
@@ -283,7 +288,7 @@ int Parser::run(int argc, char** argv) {
     return kDone;
   }
   const std::vector<CLI::App*> all = app_->get_subcommands({});
-  const auto is_first = [&](const CLI::App* verb) { return verb->get_name() == first; };
+  const auto is_first = [&](const CLI::App* verb) { return verb->check_name(first); };
   if (!first.starts_with('-') && std::none_of(all.begin(), all.end(), is_first))
     return wrong_usage(unknown("verb", first, verbs));
   try {

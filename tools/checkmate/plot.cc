@@ -4,13 +4,13 @@
 
 #include <memory>
 
+#include "checkmate/file.h"
 #include "console.h"
+#include "core/text.h"
+#include "flags.h"
 #include "interrupt.h"
-#include "io/file.h"
 #include "progress_line.h"
 #include "sweep_flags.h"
-#include "text.h"
-#include "verbs.h"
 
 namespace checkmate::tool {
 namespace {

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "verbs.h"
+#include "flags.h"
 
 namespace checkmate::tool {
 

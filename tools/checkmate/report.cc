@@ -5,11 +5,11 @@
 #include <memory>
 
 #include "console.h"
+#include "core/text.h"
+#include "flags.h"
 #include "interrupt.h"
 #include "progress_line.h"
 #include "sweep_flags.h"
-#include "text.h"
-#include "verbs.h"
 
 namespace checkmate::tool {
 namespace {
@@ -57,7 +57,7 @@ Result<Subject> from_search(const Flags& flags, const Graph& graph, SolveOptions
   if (!result->plan) {
     const bool proven = result->status == Status::kInfeasible;
     std::string why = fmt::format("no plan {} {}", proven ? "fits" : "was found within", to_string(*budget));
-    if (proven) why += fmt::format(", at least {} bytes are needed", grouped(result->min_feasible->count()));
+    if (proven) why += fmt::format(", at least {} bytes are needed", grouped(result->needed->count()));
     if (!result->detail.empty()) why += ": " + result->detail;
     fmt::print(stderr, "checkmate: {}; no report was written\n", why);
   }

@@ -1,17 +1,18 @@
-#include "checkmate/reproduce.h"
-
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <memory>
 
 #include "console.h"
+#include "core/text.h"
+#include "experiments/experiments.h"
+#include "flags.h"
 #include "interrupt.h"
-#include "text.h"
-#include "verbs.h"
 
 namespace checkmate::tool {
 namespace {
+
+using namespace experiments;
 
 struct Flags {
   std::string experiment;

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "console.h"
+#include "core/text.h"
+#include "flags.h"
 #include "io/json_writer.h"
-#include "text.h"
-#include "verbs.h"
 
 namespace checkmate::tool {
 namespace {

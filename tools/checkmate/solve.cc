@@ -2,15 +2,15 @@
 
 #include <memory>
 
-#include "answer.h"
 #include "console.h"
-#include "explanation.h"
+#include "core/text.h"
+#include "explain_output.h"
+#include "flags.h"
 #include "interrupt.h"
 #include "progress_line.h"
+#include "solve_json.h"
 #include "sparkline.h"
 #include "terminal.h"
-#include "text.h"
-#include "verbs.h"
 
 namespace checkmate::tool {
 namespace {
@@ -48,7 +48,7 @@ void print_answer(const Graph& graph, const SolveOptions& options, const SolveRe
                            counted(graph.op_count(), "op")));
     print_sparklines(graph, *result.plan, options.budget, "plan");
   }
-  if (result.status == Status::kInfeasible) print_fact("needs at least", to_string(*result.min_feasible));
+  if (result.status == Status::kInfeasible) print_fact("needs at least", to_string(*result.needed));
   if (!result.detail.empty()) print_fact("because", result.detail);
   print_fact("time", seconds_text(result.seconds));
 }

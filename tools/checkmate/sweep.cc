@@ -2,9 +2,9 @@
 
 #include <memory>
 
-#include "answer.h"
 #include "console.h"
 #include "interrupt.h"
+#include "solve_json.h"
 #include "sweep_flags.h"
 
 namespace checkmate::tool {
@@ -17,26 +17,6 @@ struct Flags {
   std::string output = "-";
   bool json = false;
 };
-
-std::string csv(const Graph& graph, const std::vector<SweepPoint>& points) {
-  std::string text =
-      "budget_bytes,budget_share,method,status,cost,overhead,peak_bytes,lower_bound,stage_lower_bound,"
-      "seconds\n";
-  const auto room = static_cast<double>(keep_all_peak(graph).count());
-  for (const SweepPoint& point : points) {
-    const SolveResult& r = point.result;
-    const double share =
-        room == 0 ? 1 : static_cast<double>((point.budget - graph.fixed_bytes()).count()) / room;
-    const auto when = [](bool known, auto value) { return known ? fmt::format("{}", value) : std::string(); };
-    text += fmt::format("{},{:.4f},{},{},{},{},{},{},{},{:.3f}\n", point.budget.count(), share, point.method,
-                        to_string(r.status), when(r.plan.has_value(), r.cost.count()),
-                        when(r.plan.has_value(), overhead(graph, r.cost)),
-                        when(r.plan.has_value(), r.peak.count()), r.lower_bound.count(),
-                        when(r.stage_lower_bound.has_value(), r.stage_lower_bound.value_or(Cost{}).count()),
-                        r.seconds);
-  }
-  return text;
-}
 
 void print_table(const Graph& graph, const std::vector<SweepPoint>& points) {
   Table table({"method", "budget", "status", "overhead", "gap"});
@@ -75,7 +55,7 @@ int run(const Flags& flags) {
   const Interrupt interrupt;
   const Result<std::vector<SweepPoint>> points = watched_sweep(*graph, *options, interrupt.token());
   if (!points) return report(points.error());
-  const std::string text = flags.json ? json_of(*graph, *search, *points) : csv(*graph, *points);
+  const std::string text = flags.json ? json_of(*graph, *search, *points) : sweep_to_csv(*graph, *points);
   if (const Result<void> written = write_output(flags.output, text); !written) return report(written.error());
   if (flags.output != "-") {
     print_table(*graph, *points);

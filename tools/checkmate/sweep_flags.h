@@ -1,6 +1,6 @@
 #pragma once
 
-#include "verbs.h"
+#include "flags.h"
 
 namespace checkmate::tool {
 

@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "console.h"
+#include "flags.h"
 #include "io/json_writer.h"
-#include "verbs.h"
 
 namespace checkmate::tool {
 namespace {

@@ -192,7 +192,7 @@ class Step:
             )
         except InfeasibleError as error:
             told = f"{error}; of it, {_standing(graph)}"
-            raise InfeasibleError(told, error.budget, error.min_feasible, error.op, error.least_peak) from None
+            raise InfeasibleError(told, error.budget, error.needed, error.op, error.sufficient) from None
 
 
 def _compiled(program: Program, plan: Plan) -> Run:

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "solve/anneal/annealer.h"
+#include "solve/common/move_clock.h"
 #include "solve/knapsack/knapsack.h"
-#include "solve/move_clock.h"
 
 namespace checkmate {
 namespace {
@@ -71,7 +71,7 @@ class Elite {
 
 class Restarts {
  public:
-  Restarts(const Search& search, Incumbent& incumbent, std::uint64_t seed)
+  Restarts(const SearchContext& search, Incumbent& incumbent, std::uint64_t seed)
       : incumbent_(incumbent),
         graph_(search.graph, search.options.budget),
         annealer_(graph_, seed),
@@ -202,11 +202,11 @@ class Restarts {
 
 }  // namespace
 
-void anneal(const Search& search, Incumbent& incumbent, std::uint64_t seed) {
+void anneal(const SearchContext& search, Incumbent& incumbent, std::uint64_t seed) {
   Restarts(search, incumbent, seed).run();
 }
 
-Outcome solve_anneal(const Search& search) {
+Outcome solve_anneal(const SearchContext& search) {
   Incumbent incumbent(search);
   if (!search.options.start.empty()) incumbent.offer(search.options.start, "start");
   // It proves nothing by itself; where a quick bound is reached, there is nothing left to look for.

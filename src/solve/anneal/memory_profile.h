@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "random.h"
+#include "core/random.h"
 
 namespace checkmate {
 

@@ -32,27 +32,27 @@ SearchGraph::SearchGraph(const Graph& graph, Bytes whole_budget)
   for (const TensorId tensor : graph.tensors()) {
     bytes.push_back(scaled(graph.bytes(tensor)));
     producer.push_back(graph.producer(tensor).value_or(OpId{0}).value);
-    for (const OpId user : graph.users(tensor)) users.items.push_back(user.value);
+    for (const OpId user : graph.users(tensor)) users.push_item(user.value);
     if (graph.output(tensor)) {
-      users.items.push_back(real_ops);
+      users.push_item(real_ops);
       wanted.push_back(tensor.value);
     }
-    users.ends.push_back(static_cast<std::uint32_t>(users.items.size()));
+    users.end_row();
   }
   for (const OpId op : graph.ops()) {
     cost.push_back(static_cast<double>(graph.cost(op).count()));
     recomputable.push_back(graph.recomputable(op));
     for (const TensorId tensor : graph.inputs(op)) {
-      if (!graph.resident(tensor)) inputs.items.push_back(tensor.value);
+      if (!graph.resident(tensor)) inputs.push_item(tensor.value);
     }
-    inputs.ends.push_back(static_cast<std::uint32_t>(inputs.items.size()));
+    inputs.end_row();
     workspace.push_back(scaled(graph.workspace(op)));
     made.push_back(workspace.back());
     for (const TensorId tensor : graph.outputs(op)) {
-      outputs.items.push_back(tensor.value);
+      outputs.push_item(tensor.value);
       made.back() += bytes[tensor.index()];
     }
-    outputs.ends.push_back(static_cast<std::uint32_t>(outputs.items.size()));
+    outputs.end_row();
   }
   if (!wanted.empty()) add_reader(wanted);
 }
@@ -63,9 +63,8 @@ void SearchGraph::add_reader(std::span<const std::uint32_t> tensors) {
   workspace.push_back(0);
   made.push_back(0);
   recomputable.push_back(false);
-  inputs.items.insert(inputs.items.end(), tensors.begin(), tensors.end());
-  inputs.ends.push_back(static_cast<std::uint32_t>(inputs.items.size()));
-  outputs.ends.push_back(static_cast<std::uint32_t>(outputs.items.size()));
+  inputs.push(tensors);
+  outputs.end_row();
 }
 
 Recomputations::Recomputations(const SearchGraph& graph)

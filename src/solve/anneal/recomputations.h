@@ -8,7 +8,7 @@
 
 #include "checkmate/graph.h"
 #include "solve/anneal/memory_profile.h"
-#include "solve/expand.h"
+#include "solve/common/expand.h"
 
 namespace checkmate {
 
@@ -38,13 +38,7 @@ class Run {
 struct SearchGraph {
   SearchGraph(const Graph& graph, Bytes budget);
 
-  struct Row {
-    std::vector<std::uint32_t> ends = {0};
-    std::vector<std::uint32_t> items;
-    std::span<const std::uint32_t> operator[](std::uint32_t row) const {
-      return std::span(items).subspan(ends[row], ends[row + 1] - ends[row]);
-    }
-  };
+  using Row = Rows<std::uint32_t, std::uint32_t>;
   std::uint32_t ops;  // with the one that reads the outputs
   std::uint32_t real_ops;
   double budget;     // without the fixed bytes

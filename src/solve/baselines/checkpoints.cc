@@ -1,9 +1,11 @@
+#include "solve/baselines/checkpoints.h"
+
 #include <algorithm>
 #include <cmath>
 
-#include "solve/candidates.h"
-#include "solve/expand.h"
-#include "solve/forward.h"
+#include "solve/common/candidates.h"
+#include "solve/common/expand.h"
+#include "solve/common/forward.h"
 
 // Chen et al. (2016) and the paper's two generalisations to any graph: a set of forward ops whose outputs are
 // kept, the checkpoints, cuts the forward part into segments; on the way back each segment is recomputed from
@@ -83,7 +85,7 @@ Cut cut_by_bytes(const Graph& graph, const std::vector<OpId>& eligible, std::int
   return cut;
 }
 
-Outcome sqrt_segments(const Search& search, const std::vector<OpId>& eligible) {
+Outcome sqrt_segments(const SearchContext& search, const std::vector<OpId>& eligible) {
   Candidates candidates(search);
   Checkpoints checkpoints(search.graph, one_in_sqrt(eligible));
   candidates.offer(expand(search, checkpoints));
@@ -92,7 +94,7 @@ Outcome sqrt_segments(const Search& search, const std::vector<OpId>& eligible) {
 
 /// Tries every segment size that makes a difference, from the whole forward part down: cost and peak are not
 /// monotone in it. After kMostTried of them, in a large graph, sizes fall by an eighth instead.
-Outcome greedy_segments(const Search& search, const std::vector<OpId>& eligible) {
+Outcome greedy_segments(const SearchContext& search, const std::vector<OpId>& eligible) {
   constexpr std::size_t kMostTried = 2000;
   Candidates candidates(search);
   std::int64_t segment = INT64_MAX;
@@ -105,15 +107,15 @@ Outcome greedy_segments(const Search& search, const std::vector<OpId>& eligible)
   return std::move(candidates).outcome();
 }
 
-using Rule = Outcome (*)(const Search& search, const std::vector<OpId>& eligible);
+using Rule = Outcome (*)(const SearchContext& search, const std::vector<OpId>& eligible);
 
-Outcome on_chain(const Search& search, Rule rule) {
+Outcome on_chain(const SearchContext& search, Rule rule) {
   if (!forward_is_chain(search.graph))
     return {.detail = "the forward part is not a chain; ap-* and linear-* take any graph"};
   return rule(search, every_forward_op(search.graph));
 }
 
-Outcome on_graph(const Search& search, Rule rule, std::vector<OpId> (*eligible)(const Graph& graph)) {
+Outcome on_graph(const SearchContext& search, Rule rule, std::vector<OpId> (*eligible)(const Graph& graph)) {
   if (forward_size(search.graph) == 0)
     return {.detail = "the graph has no forward part before a backward op to cut into segments"};
   return rule(search, eligible(search.graph));
@@ -121,14 +123,18 @@ Outcome on_graph(const Search& search, Rule rule, std::vector<OpId> (*eligible)(
 
 }  // namespace
 
-Outcome solve_chen_sqrt(const Search& search) { return on_chain(search, sqrt_segments); }
-Outcome solve_chen_greedy(const Search& search) { return on_chain(search, greedy_segments); }
-Outcome solve_ap_sqrt(const Search& search) { return on_graph(search, sqrt_segments, articulation_points); }
-Outcome solve_ap_greedy(const Search& search) {
+Outcome solve_chen_sqrt(const SearchContext& search) { return on_chain(search, sqrt_segments); }
+Outcome solve_chen_greedy(const SearchContext& search) { return on_chain(search, greedy_segments); }
+Outcome solve_ap_sqrt(const SearchContext& search) {
+  return on_graph(search, sqrt_segments, articulation_points);
+}
+Outcome solve_ap_greedy(const SearchContext& search) {
   return on_graph(search, greedy_segments, articulation_points);
 }
-Outcome solve_linear_sqrt(const Search& search) { return on_graph(search, sqrt_segments, every_forward_op); }
-Outcome solve_linear_greedy(const Search& search) {
+Outcome solve_linear_sqrt(const SearchContext& search) {
+  return on_graph(search, sqrt_segments, every_forward_op);
+}
+Outcome solve_linear_greedy(const SearchContext& search) {
   return on_graph(search, greedy_segments, every_forward_op);
 }
 

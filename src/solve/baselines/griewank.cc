@@ -1,9 +1,11 @@
+#include "solve/baselines/griewank.h"
+
 #include <algorithm>
 
 #include "solve/baselines/revolve.h"
-#include "solve/candidates.h"
-#include "solve/expand.h"
-#include "solve/forward.h"
+#include "solve/common/candidates.h"
+#include "solve/common/expand.h"
+#include "solve/common/forward.h"
 
 namespace checkmate {
 namespace {
@@ -90,7 +92,7 @@ class Revolve : public Retention {
 
 /// More slots cost less and, mostly, hold more. Every number is tried on short chains; on long ones the most
 /// that fit are found by bisection, after the fewest.
-Outcome most_slots(const Search& search, const std::vector<OpId>& cuts) {
+Outcome most_slots(const SearchContext& search, const std::vector<OpId>& cuts) {
   constexpr std::uint32_t kShort = 256;
   const BlockChain blocks(search.graph, cuts);
   Candidates candidates(search);
@@ -118,7 +120,7 @@ Outcome most_slots(const Search& search, const std::vector<OpId>& cuts) {
 
 }  // namespace
 
-Outcome solve_griewank(const Search& search) {
+Outcome solve_griewank(const SearchContext& search) {
   if (!forward_is_chain(search.graph))
     return {.detail = "the forward part is not a chain; ap-griewank takes any graph"};
   std::vector<OpId> cuts;
@@ -127,7 +129,7 @@ Outcome solve_griewank(const Search& search) {
   return most_slots(search, cuts);
 }
 
-Outcome solve_ap_griewank(const Search& search) {
+Outcome solve_ap_griewank(const SearchContext& search) {
   if (forward_size(search.graph) == 0)
     return {.detail = "the graph has no forward part before a backward op to reverse"};
   return most_slots(search, articulation_points(search.graph));

@@ -1,8 +1,10 @@
-#include "solve/candidates.h"
+#include "solve/baselines/keep_all.h"
+
+#include "solve/common/candidates.h"
 
 namespace checkmate {
 
-Outcome solve_keep_all(const Search& search) {
+Outcome solve_keep_all(const SearchContext& search) {
   Candidates candidates(search);
   candidates.offer(keep_all_plan(search.graph).steps);
   return std::move(candidates).outcome();

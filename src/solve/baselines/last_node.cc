@@ -1,5 +1,7 @@
-#include "solve/candidates.h"
-#include "solve/expand.h"
+#include "solve/baselines/last_node.h"
+
+#include "solve/common/candidates.h"
+#include "solve/common/expand.h"
 
 namespace checkmate {
 namespace {
@@ -14,7 +16,7 @@ class LastNode : public Retention {
 
 }  // namespace
 
-Outcome solve_last_node(const Search& search) {
+Outcome solve_last_node(const SearchContext& search) {
   LastNode last_node;
   Candidates candidates(search);
   candidates.offer(expand(search, last_node));

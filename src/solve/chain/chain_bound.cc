@@ -161,7 +161,7 @@ class Reached {
 /// the next gradient does not read is followed by the layer after it.
 class WayBack {
  public:
-  WayBack(const Search& search, Chain chain, std::int64_t memory, std::size_t most_states)
+  WayBack(const SearchContext& search, Chain chain, std::int64_t memory, std::size_t most_states)
       : search_(search),
         chain_(std::move(chain)),
         memory_(memory),
@@ -322,7 +322,7 @@ class WayBack {
     return left < 0 ? std::nullopt : std::optional(left);
   }
 
-  const Search& search_;
+  const SearchContext& search_;
   Chain chain_;
   std::int64_t memory_;
   std::size_t most_states_;
@@ -336,7 +336,7 @@ class WayBack {
 
 }  // namespace
 
-std::optional<Cost> chain_bound(const Search& search, std::size_t most_states) {
+std::optional<Cost> chain_bound(const SearchContext& search, std::size_t most_states) {
   std::optional<Chain> chain = chain_of(search.graph);
   if (!chain) return std::nullopt;
   const std::int64_t memory = (search.options.budget - search.graph.fixed_bytes()).count();

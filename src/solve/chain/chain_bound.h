@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "solve/solver.h"
+#include "solve/common/solver.h"
 
 namespace checkmate {
 
@@ -23,6 +23,6 @@ namespace checkmate {
 /// be guessed: its values take their memory without being named until they are used. A search that is
 /// stopped, or has too many states, leaves the least cost that was still open, which is a bound too. Memory:
 /// about 100 bytes for each of `most_states`; a million take a second or two.
-std::optional<Cost> chain_bound(const Search& search, std::size_t most_states = 2'000'000);
+std::optional<Cost> chain_bound(const SearchContext& search, std::size_t most_states = 2'000'000);
 
 }  // namespace checkmate

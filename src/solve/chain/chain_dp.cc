@@ -1,15 +1,16 @@
+#include "solve/chain/chain_dp.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
 
-#include "solve/candidates.h"
 #include "solve/chain/chain_model.h"
 #include "solve/chain/chain_program.h"
 #include "solve/chain/chain_sweeps.h"
-#include "solve/fill.h"
-#include "solve/forward.h"
-#include "solve/solver.h"
+#include "solve/common/candidates.h"
+#include "solve/common/forward.h"
+#include "solve/common/prune_recomputations.h"
 
 namespace checkmate {
 namespace {
@@ -46,7 +47,7 @@ std::uint32_t slots_for(std::uint32_t layers) {
 
 /// The program's schedules hold their memory but for rounding. So the largest that fits is found by
 /// bisection, and some around it are tried as well.
-void try_schedules(const Search& search, const ChainModel& chain, const ChainProgram& program,
+void try_schedules(const SearchContext& search, const ChainModel& chain, const ChainProgram& program,
                    Candidates& candidates) {
   std::vector<std::uint32_t> memories;  // the least of each cost
   for (std::uint32_t memory = 0; memory <= program.slots(); ++memory) {
@@ -70,7 +71,7 @@ void try_schedules(const Search& search, const ChainModel& chain, const ChainPro
     fits(i);
 }
 
-void try_layers(const Search& search, std::uint32_t most_layers, Candidates& candidates) {
+void try_layers(const SearchContext& search, std::uint32_t most_layers, Candidates& candidates) {
   constexpr double kSlack = 1.1;  // the model may ask for more than the plan takes
   const Graph& graph = search.graph;
   const ChainModel chain(graph, cuts(graph, most_layers));
@@ -87,7 +88,7 @@ void try_layers(const Search& search, std::uint32_t most_layers, Candidates& can
 /// simulator finds within the budget. Chains are cut into at most 192, 96 and 48 layers, with as many slots
 /// of memory as keep layers^3 x slots near 1e9 each: about a second on any graph, plus O(ops x layers). On a
 /// chain of equal layers, at most 192, nothing is rounded away. Proves nothing.
-Outcome solve_chain_dp(const Search& search) {
+Outcome solve_chain_dp(const SearchContext& search) {
   // Many layers leave time for few slots, in which small values count for nothing.
   constexpr std::array<std::uint32_t, 3> kMostLayers = {192, 96, 48};
   const Graph& graph = search.graph;
@@ -103,7 +104,7 @@ Outcome solve_chain_dp(const Search& search) {
   // What rounding and whole layers leave over still saves single runs.
   constexpr std::size_t kQuicklyFilled = 4'000'000;
   if (outcome.steps && (outcome.steps->size() - graph.op_count()) * outcome.steps->size() <= kQuicklyFilled)
-    outcome.steps = fill(search, std::move(*outcome.steps));
+    outcome.steps = prune_recomputations(search, std::move(*outcome.steps));
   return outcome;
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "solve/forward.h"
+#include "solve/common/forward.h"
 
 namespace checkmate {
 

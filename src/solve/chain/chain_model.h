@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "checkmate/graph.h"
-#include "solve/expand.h"
+#include "solve/common/expand.h"
 
 namespace checkmate {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "solve/forward.h"
+#include "solve/common/forward.h"
 
 namespace checkmate {
 namespace {
@@ -13,7 +13,7 @@ constexpr Stage kNotYet = UINT32_MAX;
 
 class Sweeper {
  public:
-  Sweeper(const Search& search, const ChainModel& chain, const Schedule& schedule)
+  Sweeper(const SearchContext& search, const ChainModel& chain, const Schedule& schedule)
       : search_(search),
         graph_(search.graph),
         chain_(chain),
@@ -112,7 +112,7 @@ class Sweeper {
     return until;
   }
 
-  const Search& search_;
+  const SearchContext& search_;
   const Graph& graph_;
   const ChainModel& chain_;
   const Schedule& schedule_;
@@ -126,7 +126,7 @@ class Sweeper {
 
 }  // namespace
 
-std::optional<std::vector<OpId>> run_schedule(const Search& search, const ChainModel& chain,
+std::optional<std::vector<OpId>> run_schedule(const SearchContext& search, const ChainModel& chain,
                                               const Schedule& schedule) {
   return Sweeper(search, chain, schedule).run();
 }

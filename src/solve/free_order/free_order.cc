@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "solve/common/move_clock.h"
 #include "solve/free_order/instance_moves.h"
-#include "solve/move_clock.h"
 
 namespace checkmate {
 namespace {
@@ -15,7 +15,7 @@ constexpr double kOrderShare = 0.75;  // of the moves
 /// The moves so far, and whether there is time for more.
 class Pace {
  public:
-  Pace(const Search& search, Incumbent& incumbent)
+  Pace(const SearchContext& search, Incumbent& incumbent)
       : incumbent_(incumbent),
         clock_(search),
         moves_per_pulse_(static_cast<int>(
@@ -92,7 +92,7 @@ std::vector<OpId> greedy_order(const InstanceGraph& graph, Random& random, doubl
 
 class FreeOrder {
  public:
-  FreeOrder(const Search& search, Incumbent& incumbent, const InstanceGraph& graph, std::uint64_t seed)
+  FreeOrder(const SearchContext& search, Incumbent& incumbent, const InstanceGraph& graph, std::uint64_t seed)
       : incumbent_(incumbent),
         graph_(graph),
         pace_(search, incumbent),
@@ -287,7 +287,7 @@ class FreeOrder {
 
 }  // namespace
 
-void anneal_free_order(const Search& search, Incumbent& incumbent, std::uint64_t seed) {
+void anneal_free_order(const SearchContext& search, Incumbent& incumbent, std::uint64_t seed) {
   const InstanceGraph graph(search.graph, search.options.budget);
   if (!graph.exact() || search.options.budget < search.graph.fixed_bytes()) return;
   FreeOrder(search, incumbent, graph, seed).run();

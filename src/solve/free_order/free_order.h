@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "solve/incumbent.h"
+#include "solve/common/incumbent.h"
 
 namespace checkmate {
 
@@ -11,6 +11,6 @@ namespace checkmate {
 /// found it. Does nothing where the graph's bytes are too many for exact sums: 2^51 times their greatest
 /// common divisor. With a limit of moves, the same seed tries the same moves. Memory O(runs and what they
 /// read).
-void anneal_free_order(const Search& search, Incumbent& incumbent, std::uint64_t seed);
+void anneal_free_order(const SearchContext& search, Incumbent& incumbent, std::uint64_t seed);
 
 }  // namespace checkmate

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "random.h"
+#include "core/random.h"
 #include "solve/free_order/instances.h"
 
 namespace checkmate {

@@ -59,7 +59,7 @@ std::int64_t part(std::int64_t cost, std::int64_t bytes, std::int64_t of) {
 
 }  // namespace
 
-IntervalBounds::IntervalBounds(const Search& search, const Lifetimes& lifetimes)
+IntervalBounds::IntervalBounds(const SearchContext& search, const Lifetimes& lifetimes)
     : search_(search),
       lifetimes_(lifetimes),
       capacity_((search.options.budget - search.graph.fixed_bytes()).count()),

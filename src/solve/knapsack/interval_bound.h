@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "solve/lifetimes.h"
-#include "solve/solver.h"
+#include "solve/common/lifetimes.h"
+#include "solve/common/solver.h"
 
 namespace checkmate {
 
@@ -23,7 +23,7 @@ struct Interval {
 /// intervals add up.
 class IntervalBounds {
  public:
-  explicit IntervalBounds(const Search& search, const Lifetimes& lifetimes);
+  explicit IntervalBounds(const SearchContext& search, const Lifetimes& lifetimes);
 
   struct Bound {
     std::int64_t cost = 0;
@@ -52,7 +52,7 @@ class IntervalBounds {
   template <class Prices>
   class Flow;
 
-  const Search& search_;
+  const SearchContext& search_;
   const Lifetimes& lifetimes_;
   std::int64_t capacity_;
   std::vector<std::uint32_t> own_, needed_;  // per tensor: the stamp of the latest interval where it is so

@@ -4,8 +4,8 @@
 #include <bit>
 #include <numeric>
 
+#include "solve/common/lifetimes.h"
 #include "solve/knapsack/interval_bound.h"
-#include "solve/lifetimes.h"
 
 // Which intervals to bound is guessed on floats, with one cost and size per tensor; the guess only decides
 // where IntervalBounds looks.
@@ -62,7 +62,7 @@ constexpr std::size_t kNone = SIZE_MAX;
 
 class Guesser {
  public:
-  Guesser(const Search& search, const Lifetimes& lifetimes)
+  Guesser(const SearchContext& search, const Lifetimes& lifetimes)
       : search_(search),
         lifetimes_(lifetimes),
         capacity_(static_cast<double>((search.options.budget - search.graph.fixed_bytes()).count())),
@@ -91,7 +91,7 @@ class Guesser {
     return excess > 0 ? shelf_.cost_of(excess) : 0;
   }
 
-  const Search& search_;
+  const SearchContext& search_;
   const Lifetimes& lifetimes_;
   double capacity_;
   Shelf shelf_;
@@ -250,7 +250,7 @@ std::vector<std::uint32_t> most_promising(const std::vector<double>& promise, st
 
 class Bounder {
  public:
-  explicit Bounder(const Search& search)
+  explicit Bounder(const SearchContext& search)
       : search_(search), lifetimes_(search.graph), intervals_(search, lifetimes_) {
     result_.bound = search.graph.keep_all_cost();
   }
@@ -293,7 +293,7 @@ class Bounder {
     result_.bound = std::max(result_.bound, cost);
   }
 
-  const Search& search_;
+  const SearchContext& search_;
   Lifetimes lifetimes_;
   IntervalBounds intervals_;
   KnapsackBound result_;
@@ -301,13 +301,13 @@ class Bounder {
 
 }  // namespace
 
-KnapsackBound knapsack_bound(const Search& search) {
+KnapsackBound knapsack_bound(const SearchContext& search) {
   // Where first runs may move, no op is known to come before another's first run.
   if (search.options.order == Order::kFree) return {.bound = search.graph.keep_all_cost()};
   return Bounder(search).run();
 }
 
-void raise_knapsack_bound(const Search& search, Incumbent& incumbent) {
+void raise_knapsack_bound(const SearchContext& search, Incumbent& incumbent) {
   const KnapsackBound quick = knapsack_bound(search);
   if (quick.infeasible) {
     incumbent.prove_infeasible(quick.least, kWhyInfeasible);
@@ -316,11 +316,11 @@ void raise_knapsack_bound(const Search& search, Incumbent& incumbent) {
   }
 }
 
-Outcome solve_knapsack_bound(const Search& search) {
+Outcome solve_knapsack_bound(const SearchContext& search) {
   if (search.options.order == Order::kFree)
     return {.detail = "the knapsack bound holds for the given order only"};
   const KnapsackBound bound = knapsack_bound(search);
-  if (bound.infeasible) return {.min_feasible = bound.least, .detail = kWhyInfeasible};
+  if (bound.infeasible) return {.needed = bound.least, .detail = kWhyInfeasible};
   return {.lower_bound = bound.bound, .detail = "a bound only: this method looks for no plan"};
 }
 

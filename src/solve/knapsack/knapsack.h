@@ -1,7 +1,7 @@
 #pragma once
 
-#include "solve/incumbent.h"
-#include "solve/solver.h"
+#include "solve/common/incumbent.h"
+#include "solve/common/solver.h"
 
 namespace checkmate {
 
@@ -15,8 +15,11 @@ struct KnapsackBound {
 /// The argument needs the fixed order: for a free one, keep-all's cost, and nothing is infeasible.
 /// Milliseconds for hundreds of ops; the number of moments looked at falls as the graph grows, so that the
 /// time is nearly linear.
-KnapsackBound knapsack_bound(const Search& search);
+KnapsackBound knapsack_bound(const SearchContext& search);
 /// Tells the incumbent of it.
-void raise_knapsack_bound(const Search& search, Incumbent& incumbent);
+void raise_knapsack_bound(const SearchContext& search, Incumbent& incumbent);
+
+/// That bound as a method.
+Outcome solve_knapsack_bound(const SearchContext& search);
 
 }  // namespace checkmate

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <span>
 
-#include "checkmate/bound.h"
 #include "checkmate/simulate.h"
+#include "checkmate/structural_minimum.h"
 #include "checkmate/validate.h"
+#include "core/text.h"
 #include "solve/least_budget/set_bounds.h"
 #include "solve/least_budget/set_search.h"
 #include "solve/least_budget/value_sets.h"
-#include "text.h"
 
 namespace checkmate {
 namespace {
@@ -57,7 +57,7 @@ std::optional<std::vector<OpId>> in_order(const Graph& graph, const std::vector<
 /// Without the fixed bytes until answer().
 class Bracket {
  public:
-  Bracket(const Search& search, std::size_t most_states, std::optional<Bytes> enough)
+  Bracket(const SearchContext& search, std::size_t most_states, std::optional<Bytes> enough)
       : search_(search),
         graph_(search.graph),
         most_states_(most_states),
@@ -141,19 +141,19 @@ class Bracket {
   }
 
   LeastBudget answer() {
-    LeastBudget least{.lower = graph_.fixed_bytes() + Bytes{lower_}};
-    if (upper_) least.upper = graph_.fixed_bytes() + Bytes{*upper_};
-    least.exact = least.upper == least.lower;
+    LeastBudget least{.needed = graph_.fixed_bytes() + Bytes{lower_}};
+    if (upper_) least.sufficient = graph_.fixed_bytes() + Bytes{*upper_};
+    least.exact = least.sufficient == least.needed;
     least.steps = std::move(steps_);
     if (lower_ == structural_.bytes.count()) {
-      least.detail = why_structural(graph_, structural_);
+      least.detail = describe(graph_, structural_);
     } else {
-      least.detail = fmt::format("values that have to be in memory at once need {}", exact(least.lower));
+      least.detail = fmt::format("values that have to be in memory at once need {}", exact(least.needed));
     }
     return least;
   }
 
-  const Search& search_;
+  const SearchContext& search_;
   const Graph& graph_;
   std::size_t most_states_;
   StructuralMinimum structural_;
@@ -166,12 +166,7 @@ class Bracket {
 
 }  // namespace
 
-std::string why_structural(const Graph& graph, const StructuralMinimum& minimum) {
-  return fmt::format("op {} {} alone needs {} with its inputs, outputs and workspace", minimum.op.value,
-                     in_quotes(graph.name(minimum.op)), exact(graph.fixed_bytes() + minimum.bytes));
-}
-
-LeastBudget least_budget(const Search& search, std::size_t most_states, std::optional<Bytes> enough) {
+LeastBudget least_budget(const SearchContext& search, std::size_t most_states, std::optional<Bytes> enough) {
   return Bracket(search, most_states, enough).run();
 }
 

@@ -5,19 +5,19 @@
 #include <string>
 #include <vector>
 
-#include "checkmate/bound.h"
-#include "solve/solver.h"
+#include "checkmate/structural_minimum.h"
+#include "solve/common/solver.h"
 
 namespace checkmate {
 
 /// How little memory is enough. All amounts include the graph's fixed bytes.
 struct LeastBudget {
-  Bytes lower;                      ///< no plan, of any order, fits in less
-  std::optional<Bytes> upper = {};  ///< a plan of the order asked for fits in this
-  bool exact = false;               ///< upper == lower
+  Bytes needed;                          ///< no plan, of any order, fits in less
+  std::optional<Bytes> sufficient = {};  ///< a plan of the order asked for fits in this
+  bool exact = false;                    ///< sufficient == needed
   std::optional<std::vector<OpId>> steps =
       {};                   ///< such a plan, of graphs up to some hundred ops; for its peak, not its cost
-  std::string detail = {};  ///< one sentence: what needs as much as `lower`
+  std::string detail = {};  ///< one sentence: what needs as much as `needed`
 };
 
 /// Looks for the least budget from the end of the plan. Let F(T) be the least memory in which the values T
@@ -37,17 +37,15 @@ struct LeastBudget {
 /// runs: take the ops in that order, make each from nothing and forget all, and at the end make the outputs;
 /// F of an op is at most F of a target that needs it. Workspace, several outputs of an op and outputs that
 /// stay are all in the recurrence. With ops that run once the targets cannot be made one after the other, so
-/// F is a lower bound only; `upper` is then set only where the ways to the targets, end to end, happen to be
-/// a plan.
+/// F is a lower bound only; `sufficient` is then set only where the ways to the targets, end to end, happen
+/// to be a plan.
 ///
 /// F is a bottleneck path over sets, searched best-first; subsets bound it from below (SetBounds), which is
-/// what proves ResNet50's. Ends when lower and upper meet, at search.stopped(), or when no more states may be
-/// kept; with `enough`, as soon as lower is above it or upper is not. Memory: at most about 300 bytes for
-/// each of most_states. Time: at most some microseconds for each of 16 x most_states, more where ops have
+/// what proves ResNet50's. Ends when the two figures meet, at search.stopped(), or when no more states may be
+/// kept; with `enough`, as soon as needed is above it or sufficient is not. Memory: at most about 300 bytes
+/// for each of most_states. Time: at most some microseconds for each of 16 x most_states, more where ops have
 /// many inputs.
-LeastBudget least_budget(const Search& search, std::size_t most_states, std::optional<Bytes> enough = {});
-
-/// `op 3 'conv1' alone needs ...`: why no plan does with less than the structural minimum.
-std::string why_structural(const Graph& graph, const StructuralMinimum& minimum);
+LeastBudget least_budget(const SearchContext& search, std::size_t most_states,
+                         std::optional<Bytes> enough = {});
 
 }  // namespace checkmate

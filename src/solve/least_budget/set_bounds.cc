@@ -40,7 +40,7 @@ class LargestMembers {
 
 }  // namespace
 
-SetBounds::SetBounds(const Search& search, const ValueSets& sets, std::int64_t floor,
+SetBounds::SetBounds(const SearchContext& search, const ValueSets& sets, std::int64_t floor,
                      std::size_t most_entries)
     : search_(search), sets_(sets), most_entries_(most_entries), floor_(floor), singles_(sets.value_count()) {
   for (Value value = 0; value < sets_.value_count(); ++value) singles_[value] = least(std::array{value});

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "solve/common/solver.h"
 #include "solve/least_budget/value_sets.h"
-#include "solve/solver.h"
 
 namespace checkmate {
 
@@ -22,7 +22,7 @@ class SetBounds {
  public:
   /// Nothing below `floor` is told apart. Tables of singles; of pairs and triples where they have at most
   /// `most_entries` entries of 8 bytes. Time O(entries x inputs^width); stopped early, what is known is kept.
-  explicit SetBounds(const Search& search, const ValueSets& sets, std::int64_t floor,
+  explicit SetBounds(const SearchContext& search, const ValueSets& sets, std::int64_t floor,
                      std::size_t most_entries);
 
   /// Computes the next wider table; false if it would be too large, or the search is stopped.
@@ -39,7 +39,7 @@ class SetBounds {
   bool fill_pairs();
   bool fill_triples();
 
-  const Search& search_;
+  const SearchContext& search_;
   const ValueSets& sets_;
   std::size_t most_entries_;
   std::int64_t floor_;

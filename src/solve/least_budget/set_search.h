@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "solve/common/solver.h"
 #include "solve/least_budget/set_bounds.h"
 #include "solve/least_budget/value_sets.h"
-#include "solve/solver.h"
 
 namespace checkmate {
 
@@ -16,7 +16,8 @@ namespace checkmate {
 /// least_budget.h.
 class SetSearch {
  public:
-  SetSearch(const Search& search, const ValueSets& sets, const SetBounds& bounds, std::size_t most_states)
+  SetSearch(const SearchContext& search, const ValueSets& sets, const SetBounds& bounds,
+            std::size_t most_states)
       : search_(search), sets_(sets), bounds_(bounds), most_states_(most_states) {}
 
   struct Answer {
@@ -57,7 +58,7 @@ class SetSearch {
   bool full() const;
   Answer way_from(StateId state) const;
 
-  const Search& search_;
+  const SearchContext& search_;
   const ValueSets& sets_;
   const SetBounds& bounds_;
   std::size_t most_states_;

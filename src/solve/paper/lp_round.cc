@@ -1,11 +1,15 @@
+#include "solve/paper/lp_round.h"
+
 #include <algorithm>
 #include <array>
 
-#include "random.h"
-#include "solve/candidates.h"
-#include "solve/expand.h"
-#include "solve/fill.h"
-#include "solve/paper/stage_search.h"
+#include "core/random.h"
+#include "lp/safe_bound.h"
+#include "solve/common/candidates.h"
+#include "solve/common/expand.h"
+#include "solve/common/linear_options.h"
+#include "solve/common/prune_recomputations.h"
+#include "solve/paper/stage_model.h"
 
 // The paper's two-phase rounding: solve the relaxation, round S, and let the least R follow. A rounded plan
 // often needs more memory than the relaxation was allowed, so the relaxation is solved for smaller budgets
@@ -39,7 +43,7 @@ class RoundedKeeps : public Retention {
 
 class Rounding {
  public:
-  Rounding(const Search& search, const StageModel& model)
+  Rounding(const SearchContext& search, const StageModel& model)
       : search_(search), model_(model), random_(search.options.seed) {}
 
   void round(std::span<const double> values, Candidates& candidates) {
@@ -47,7 +51,7 @@ class Rounding {
     std::vector<double> thresholds(search_.graph.tensor_count());
     const auto offer = [&] {
       RoundedKeeps keeps(search_.graph, model_, values, thresholds);
-      candidates.offer_filled(expand(search_, keeps));
+      candidates.offer_pruned(expand(search_, keeps));
     };
     for (const double threshold : kThresholds) {
       if (search_.stopped()) return;
@@ -70,7 +74,7 @@ class Rounding {
   }
 
  private:
-  const Search& search_;
+  const SearchContext& search_;
   const StageModel& model_;
   Random random_;
 };
@@ -98,7 +102,7 @@ std::span<const int> slacks_for(bool long_stages) {
 
 /// Rounds the relaxations of one model, for less and less memory. The relaxation at the budget itself where
 /// it was solved.
-std::optional<Cost> round_model(const Search& search, std::uint32_t stages, Candidates& candidates) {
+std::optional<Cost> round_model(const SearchContext& search, std::uint32_t stages, Candidates& candidates) {
   const StageModel model(search.graph, {.budget = search.options.budget, .stages = stages});
   LinearSolver solver(model.program());
   Rounding rounding(search, model);
@@ -123,11 +127,12 @@ std::optional<Cost> round_model(const Search& search, std::uint32_t stages, Cand
 
 }  // namespace
 
-Outcome solve_lp_round(const Search& search) {
+Outcome solve_lp_round(const SearchContext& search) {
   Candidates candidates(search);
   std::optional<Cost> bound;
   for (const std::uint32_t stages : stage_counts(search.graph)) {
-    if (std::optional<std::string> refusal = stage_model_refusal(search, Partition::kFrontier, stages)) {
+    if (std::optional<std::string> refusal =
+            stage_model_refusal(search.graph, Partition::kFrontier, stages)) {
       return {.detail = *refusal};
     }
     if (search.stopped()) break;

@@ -1,20 +1,24 @@
+#include "solve/paper/milp.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "checkmate/validate.h"
-#include "solve/fill.h"
-#include "solve/linear_program.h"
+#include "lp/linear_program.h"
+#include "lp/safe_bound.h"
+#include "solve/baselines/baselines.h"
+#include "solve/common/linear_options.h"
+#include "solve/common/prune_recomputations.h"
+#include "solve/paper/lp_round.h"
 #include "solve/paper/stage_model.h"
-#include "solve/paper/stage_search.h"
-#include "solve/solver.h"
 
 namespace checkmate {
 namespace {
 
 /// Whether the steps hold the order and the budget, in whole bytes: HiGHS's tolerances do not count.
-bool fits(const Search& search, const std::vector<OpId>& steps, Order order) {
+bool fits(const SearchContext& search, const std::vector<OpId>& steps, Order order) {
   const Result<Plan> plan = plan_from_steps(search.graph, steps);
   return plan && validate(search.graph, *plan, search.options.budget, order).empty();
 }
@@ -39,10 +43,10 @@ Outcome explain(const LinearSolution& solution) {
 }
 
 /// The caller's plan or the cheapest baseline's; where no baseline fits, rounding's.
-Outcome best_start(const Search& search) {
-  Outcome baseline = cheapest(search, baselines());
+Outcome best_start(const SearchContext& search) {
+  Outcome baseline = cheapest_baseline(search);
   if (baseline.steps) {
-    baseline.steps = fill(search, std::move(*baseline.steps));
+    baseline.steps = prune_recomputations(search, std::move(*baseline.steps));
   } else if (!search.stopped()) {
     baseline = solve_lp_round(search);
   }
@@ -55,9 +59,9 @@ Outcome best_start(const Search& search) {
 
 }  // namespace
 
-Outcome solve_milp(const Search& search) {
+Outcome solve_milp(const SearchContext& search) {
   const Partition partition = search.options.free_stages ? Partition::kFree : Partition::kFrontier;
-  if (std::optional<std::string> refusal = stage_model_refusal(search, partition))
+  if (std::optional<std::string> refusal = stage_model_refusal(search.graph, partition))
     return {.detail = *refusal};
   const Outcome start = partition == Partition::kFrontier ? best_start(search) : Outcome{};
   Outcome outcome{.steps = start.steps, .first_plan_seconds = start.first_plan_seconds};
@@ -99,9 +103,9 @@ Outcome solve_milp(const Search& search) {
   return outcome;
 }
 
-Outcome solve_lp_bound(const Search& search) {
+Outcome solve_lp_bound(const SearchContext& search) {
   const Partition partition = search.options.free_stages ? Partition::kFree : Partition::kFrontier;
-  if (std::optional<std::string> refusal = stage_model_refusal(search, partition))
+  if (std::optional<std::string> refusal = stage_model_refusal(search.graph, partition))
     return {.detail = *refusal};
   const StageModel model(search.graph, {.budget = search.options.budget, .partition = partition});
   LinearSolver solver(model.program());
@@ -115,16 +119,6 @@ Outcome solve_lp_bound(const Search& search) {
   if (search.options.order == Order::kFixed)
     outcome.stage_lower_bound = safe_bound(search.graph, model.cost_of(solution.bound));
   return outcome;
-}
-
-Result<std::string> milp_text(const Graph& graph, const SolveOptions& options, std::string_view format) {
-  const Search search(graph, options, {});
-  const Partition partition = options.free_stages ? Partition::kFree : Partition::kFrontier;
-  if (const std::optional<std::string> refusal = stage_model_refusal(search, partition)) {
-    return Error{ErrorCode::kTooLarge, *refusal};
-  }
-  const StageModel model(graph, {.budget = options.budget, .partition = partition, .named = true});
-  return LinearSolver(model.program()).text(format);
 }
 
 }  // namespace checkmate

@@ -8,6 +8,7 @@
 
 #include "checkmate/plan.h"
 #include "checkmate/simulate.h"
+#include "core/text.h"
 
 namespace checkmate {
 namespace {
@@ -308,6 +309,14 @@ double StageModel::kept(std::span<const double> values, OpId before, TensorId te
 void StageModel::set_budget(LinearSolver& solver, Bytes budget) const {
   solver.set_upper_bounds(static_cast<Column>(memory_.front()),
                           static_cast<Column>(program_.column_count() - 1), scaled_budget(budget));
+}
+
+std::optional<std::string> stage_model_refusal(const Graph& graph, Partition partition, std::size_t stages) {
+  constexpr std::size_t kMostColumns = 4'000'000;
+  const std::size_t columns = StageModel::column_estimate(graph, partition, stages);
+  if (columns <= kMostColumns) return std::nullopt;
+  return fmt::format("the paper's model of this graph has about {} columns; it is built up to {}",
+                     grouped(static_cast<std::int64_t>(columns)), grouped(kMostColumns));
 }
 
 }  // namespace checkmate

@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "checkmate/graph.h"
-#include "solve/linear_program.h"
+#include "lp/linear_program.h"
 
 namespace checkmate {
 
@@ -98,5 +100,9 @@ class StageModel {
   std::vector<std::vector<Release>> releases_;  // by op
   std::vector<std::int32_t> memory_;            // U, by stage and op
 };
+
+/// Why the model is not built, if it is not: it would not fit in memory.
+std::optional<std::string> stage_model_refusal(const Graph& graph, Partition partition,
+                                               std::size_t stages = StageModel::kEveryOp);
 
 }  // namespace checkmate

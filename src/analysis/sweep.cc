@@ -1,0 +1,55 @@
+#include "checkmate/sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/take_over.h"
+#include "checkmate/simulate.h"
+#include "core/csv.h"
+
+namespace checkmate {
+Result<std::vector<SweepPoint>> sweep(const Graph& graph, const SweepOptions& options,
+                                      const std::stop_token& stop) {
+  std::vector<Bytes> budgets = options.budgets;
+  std::sort(budgets.begin(), budgets.end());
+  std::vector<SweepPoint> points;
+  for (const std::string& method : options.methods) {
+    const SolveResult* smaller = nullptr;
+    points.reserve(options.methods.size() * budgets.size());  // so that `smaller` stays where it is
+    for (const Bytes budget : budgets) {
+      if (stop.stop_requested()) return points;
+      SolveOptions solve_options = options.solve;
+      solve_options.budget = budget;
+      solve_options.method = method;
+      if (smaller != nullptr && smaller->plan) solve_options.start = smaller->plan->steps;
+      Result<SolveResult> result = solve(graph, solve_options, stop);
+      if (!result) return result.error();
+      if (smaller != nullptr) take_over(*result, *smaller, "the plan of a smaller budget");
+      points.push_back({budget, method, std::move(*result)});
+      smaller = &points.back().result;
+      if (options.on_point) options.on_point(points.back());
+    }
+  }
+  return points;
+}
+
+std::string sweep_to_csv(const Graph& graph, const std::vector<SweepPoint>& points) {
+  std::string text = csv_line({"budget_bytes", "budget_share", "method", "status", "cost", "overhead",
+                               "peak_bytes", "lower_bound", "stage_lower_bound", "seconds"});
+  const auto peak = static_cast<double>(keep_all_peak(graph).count());
+  for (const auto& [budget, method, r] : points) {
+    const double share = peak == 0 ? 1 : static_cast<double>((budget - graph.fixed_bytes()).count()) / peak;
+    const auto when = [](bool known, auto value) { return known ? fmt::format("{}", value) : std::string(); };
+    const bool planned = r.plan.has_value();
+    text += csv_line({std::to_string(budget.count()), fmt::format("{:.4f}", share), method,
+                      std::string(to_string(r.status)), when(planned, r.cost.count()),
+                      when(planned, overhead(graph, r.cost)), when(planned, r.peak.count()),
+                      std::to_string(r.lower_bound.count()),
+                      when(r.stage_lower_bound.has_value(), r.stage_lower_bound.value_or(Cost{}).count()),
+                      fmt::format("{:.3f}", r.seconds)});
+  }
+  return text;
+}
+
+}  // namespace checkmate

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "checkmate/solve.h"
+
+namespace checkmate {
+
+/// Where another search's plan, known to fit, is cheaper than the result's own, it becomes the result's plan:
+/// not every method begins with the plan that it is given.
+inline void take_over(SolveResult& result, const SolveResult& other, std::string detail) {
+  if (!other.plan || (result.plan && result.cost <= other.cost)) return;
+  result.plan = other.plan;
+  result.cost = other.cost;
+  result.peak = other.peak;
+  result.needed.reset();
+  result.sufficient.reset();
+  result.detail = std::move(detail);
+  result.status = result.cost == result.lower_bound ? Status::kOptimal : Status::kFeasible;
+}
+
+}  // namespace checkmate

@@ -1,0 +1,80 @@
+# The library, one target per component. CHECKMATE_COMPONENTS chooses; what a component needs comes with it.
+# Which folder may include which: tests/architecture/folders.py.
+#
+#     core      graph, plan, simulate, validate, solve, analysis      fmt, HiGHS
+#     zoo       networks built in code                                core
+#     io        files                                                 core, zoo; simdjson
+#     costs     cost models                                           core, io
+#     plot      pictures                                              core; cairo
+#     report    the HTML page                                         core, io; D3
+set(wanted core ${CHECKMATE_COMPONENTS})
+foreach(name ${wanted})
+  if(NOT name MATCHES "^(core|zoo|io|costs|plot|report)$")
+    message(FATAL_ERROR "CHECKMATE_COMPONENTS: there is no component '${name}'; known are core, zoo, io, costs, plot, report")
+  endif()
+endforeach()
+if("costs" IN_LIST wanted OR "report" IN_LIST wanted)
+  list(APPEND wanted io)
+endif()
+if("io" IN_LIST wanted)
+  list(APPEND wanted zoo)
+endif()
+
+# component(NAME FOLDERS ... HEADERS ... [LINKS ...] [PACKAGES ...]): the static library checkmate_NAME, known as
+# checkmate::NAME; a no-op for a component that is not wanted.
+function(component name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FOLDERS;HEADERS;LINKS;PACKAGES")
+  if(NOT name IN_LIST wanted)
+    return()
+  endif()
+  foreach(package ${arg_PACKAGES})
+    find_package(${package} REQUIRED)
+  endforeach()
+  list(TRANSFORM arg_FOLDERS REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/src/\\1/*.cc")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${arg_FOLDERS})
+  set(target checkmate_${name})
+  add_library(${target} STATIC ${sources})
+  add_library(checkmate::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} LINKS_PACKAGES "${arg_PACKAGES}" HEADERS "${arg_HEADERS}")
+  target_include_directories(${target}
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+    PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  foreach(link ${arg_LINKS})
+    if(link MATCHES "^checkmate_")
+      target_link_libraries(${target} PUBLIC ${link})
+    else()
+      target_link_libraries(${target} PRIVATE ${link})
+    endif()
+  endforeach()
+  target_link_libraries(${target} PRIVATE fmt::fmt $<BUILD_INTERFACE:checkmate_strict>)
+  # A third of a source's compile time is these headers.
+  if(name STREQUAL core)
+    target_precompile_headers(${target} PRIVATE <algorithm> <queue> <unordered_map> <fmt/format.h> <checkmate/solve.h>)
+  elseif(NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
+    target_precompile_headers(${target} REUSE_FROM checkmate_core)
+  endif()
+  set_property(GLOBAL APPEND PROPERTY CHECKMATE_BUILT_COMPONENTS ${name})
+endfunction()
+
+component(core FOLDERS core lp solve analysis PACKAGES fmt HiGHS LINKS HiGHS::highs
+  HEADERS budget.h checkmate.h explain.h file.h graph.h max_batch.h milp_text.h plan.h result.h rows.h simulate.h solve.h
+    stage_map.h structural_minimum.h sweep.h units.h validate.h)
+component(zoo FOLDERS zoo LINKS checkmate_core HEADERS zoo.h)
+component(io FOLDERS io PACKAGES simdjson LINKS checkmate_core checkmate_zoo simdjson::simdjson HEADERS io.h)
+component(costs FOLDERS costs LINKS checkmate_core checkmate_io HEADERS cost_model.h)
+component(plot FOLDERS plot PACKAGES Cairo LINKS checkmate_core Cairo::cairo HEADERS plot.h)
+component(report FOLDERS report LINKS checkmate_core checkmate_io HEADERS report.h)
+if(TARGET checkmate_report)
+  include(src/report/embed_assets.cmake)
+endif()
+
+# Sums of whole numbers may be taken in any order: the loops that say so with `omp simd` are vectorised.
+set_source_files_properties(src/solve/anneal/memory_profile.cc PROPERTIES COMPILE_OPTIONS -fopenmp-simd)
+
+# All components that are built.
+get_property(components GLOBAL PROPERTY CHECKMATE_BUILT_COMPONENTS)
+list(TRANSFORM components PREPEND checkmate_)
+add_library(checkmate INTERFACE)
+add_library(checkmate::checkmate ALIAS checkmate)
+target_link_libraries(checkmate INTERFACE ${components})

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "solve/common/solver.h"
+
+namespace checkmate {
+
+/// All methods that help, side by side.
+Outcome solve_auto(const SearchContext& search);
+
+}  // namespace checkmate

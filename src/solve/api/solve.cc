@@ -1,0 +1,142 @@
+#include "checkmate/solve.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "checkmate/simulate.h"
+#include "checkmate/structural_minimum.h"
+#include "checkmate/validate.h"
+#include "core/text.h"
+#include "core/try.h"
+#include "solve/api/solvers.h"
+#include "solve/least_budget/least_budget.h"
+
+namespace checkmate {
+namespace {
+
+constexpr std::array<std::string_view, 4> kStatusNames = {"optimal", "feasible", "infeasible", "unknown"};
+
+Result<void> check_options(const SolveOptions& options) {
+  const auto invalid = [](std::string message) {
+    return Error{ErrorCode::kInvalidArgument, std::move(message)};
+  };
+  if (options.budget <= Bytes{0})
+    return invalid(fmt::format("budget must be positive, got {}", options.budget.count()));
+  if (!(options.time_limit.count() > 0)) return invalid("the time limit must be positive");
+  if (options.threads < 1) return invalid(fmt::format("threads must be at least 1, got {}", options.threads));
+  constexpr int kMostThreads = 256;
+  if (options.threads > kMostThreads)
+    return invalid(fmt::format("threads must be at most {}, got {}", kMostThreads, options.threads));
+  if (!(options.gap >= 0)) return invalid("the gap must be 0 or more");
+  constexpr int kMostSamples = 1'000'000;
+  if (options.samples < 0 || options.samples > kMostSamples)
+    return invalid(fmt::format("samples must be from 0 to {}, got {}", kMostSamples, options.samples));
+  if (options.free_stages && options.order == Order::kFixed) {
+    return invalid("free stages let first runs move: ask for free order as well");
+  }
+  return {};
+}
+
+Result<const Solver*> find_solver(std::string_view method) {
+  std::vector<std::string_view> known;
+  for (const Solver& solver : solvers()) {
+    if (solver.info.name == method) return &solver;
+    known.push_back(solver.info.name);
+  }
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("unknown method {}; known are {}", in_quotes(method), fmt::join(known, ", "))};
+}
+
+/// Runs the plan anew, knowing nothing of how it was found. A plan or bound that does not hold is our own
+/// bug.
+void replay(const Graph& graph, const SolveOptions& options, std::vector<OpId> steps, SolveResult& result) {
+  const auto require = [&](bool holds, const auto& complaint) {
+    if (!holds) throw std::logic_error(fmt::format("{} is wrong: {}", result.method, complaint()));
+  };
+  Result<Plan> plan = plan_from_steps(graph, std::move(steps));
+  require(plan.has_value(), [&] { return plan.error().message; });
+  const Result<Simulation> simulation = simulate(graph, *plan);
+  require(simulation.has_value(), [&] { return simulation.error().message; });
+  const std::vector<Violation> violations = validate(graph, *plan, options.budget, options.order);
+  require(violations.empty(), [&] { return describe(graph, violations.front()); });
+  require(result.lower_bound <= simulation->cost, [] { return "its bound is above its plan's cost"; });
+
+  result.cost = simulation->cost;
+  result.peak = simulation->peak;
+  result.plan = std::move(*plan);
+  result.status = result.cost == result.lower_bound ? Status::kOptimal : Status::kFeasible;
+}
+
+/// Where there is no plan: how much would be enough, as far as a short search can tell.
+void bracket_least_budget(const SearchContext& search, SolveResult& result) {
+  const std::size_t most_sets = search.by_moves() ? 10'000 : 500'000;
+  constexpr double kSeconds = 2;
+  const double share = std::min(0.2, kSeconds / std::max(search.seconds_left(), kSeconds));
+  const LeastBudget least = least_budget(search.part(share), most_sets);
+  result.needed = std::max(result.needed, std::optional(least.needed));
+  if (least.sufficient)
+    result.sufficient = std::min(*least.sufficient, result.sufficient.value_or(*least.sufficient));
+}
+
+}  // namespace
+
+std::string_view to_string(Status status) { return kStatusNames.at(static_cast<std::size_t>(status)); }
+
+double overhead(const Graph& graph, Cost cost) {
+  const auto base = static_cast<double>(graph.keep_all_cost().count());
+  return base == 0 ? 1 : static_cast<double>(cost.count()) / base;
+}
+
+double relative_gap(Cost cost, Cost lower_bound) {
+  return cost == lower_bound
+             ? 0
+             : static_cast<double>((cost - lower_bound).count()) / static_cast<double>(cost.count());
+}
+
+Result<SolveResult> solve(const Graph& graph, const SolveOptions& options, std::stop_token stop) {
+  CHECKMATE_TRY(check_options(options));
+  CHECKMATE_TRY(const Solver* const solver, find_solver(options.method));
+  const SearchContext search(graph, options, std::move(stop));
+  SolveResult result;
+  result.method = options.method;
+  result.lower_bound = graph.keep_all_cost();
+
+  const StructuralMinimum minimum = structural_minimum(graph);
+  if (graph.fixed_bytes() + minimum.bytes > options.budget) {
+    result.status = Status::kInfeasible;
+    result.needed = graph.fixed_bytes() + minimum.bytes;
+    result.detail = describe(graph, minimum);
+    bracket_least_budget(search, result);
+    if (*result.needed > graph.fixed_bytes() + minimum.bytes)
+      result.detail += fmt::format("; all that must be there at once needs {}", exact(*result.needed));
+    result.seconds = search.seconds();
+    return result;
+  }
+  Outcome outcome = solver->run(search);
+  result.first_plan_seconds = outcome.first_plan_seconds.value_or(search.seconds());
+  result.detail = std::move(outcome.detail);
+  if (!outcome.method.empty()) result.method = outcome.method;
+  if (outcome.lower_bound) result.lower_bound = std::max(result.lower_bound, *outcome.lower_bound);
+  result.sufficient = outcome.sufficient;
+  result.moves = outcome.moves;
+  result.needed = outcome.needed;
+  if (outcome.steps) {
+    replay(graph, options, std::move(*outcome.steps), result);
+    // A plan of the class costs no less than the bound: what a float says beyond it is tolerance.
+    if (outcome.stage_lower_bound)
+      outcome.stage_lower_bound = std::min(*outcome.stage_lower_bound, result.cost);
+    if (options.on_progress)
+      options.on_progress({search.seconds(), result.cost, std::nullopt, result.method});
+  } else if (outcome.needed) {
+    result.status = Status::kInfeasible;
+    bracket_least_budget(search, result);
+  }
+  result.stage_lower_bound = outcome.stage_lower_bound;
+  result.seconds = search.seconds();
+  return result;
+}
+
+}  // namespace checkmate

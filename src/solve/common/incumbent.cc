@@ -1,0 +1,119 @@
+#include "solve/common/incumbent.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "checkmate/simulate.h"
+
+namespace checkmate {
+
+namespace {
+
+bool keeps_order(std::span<const OpId> steps) {
+  std::uint32_t ran = 0;
+  for (const OpId op : steps) {
+    if (op.value > ran) return false;
+    if (op.value == ran) ++ran;
+  }
+  return true;
+}
+
+}  // namespace
+
+Incumbent::Incumbent(const SearchContext& search)
+    : search_(search),
+      bound_(search.graph.keep_all_cost().count()),
+      stage_bound_(search.graph.keep_all_cost().count()) {}
+
+bool Incumbent::offer(std::vector<OpId> steps, std::string_view source) {
+  Result<Plan> plan = plan_from_steps(search_.graph, std::move(steps));
+  if (!plan) return false;
+  const Result<Simulation> run = simulate(search_.graph, *plan);
+  if (!run || (search_.options.order == Order::kFixed && !keeps_order(plan->steps))) return false;
+  const std::lock_guard lock(mutex_);
+  if (run->peak > search_.options.budget) {
+    sufficient_ = std::min(run->peak, sufficient_.value_or(run->peak));
+    if (run->cost < cost()) hint_ = std::move(plan->steps);
+    return false;
+  }
+  if (run->cost >= cost()) return false;
+  if (!first_plan_seconds_) first_plan_seconds_ = search_.seconds();
+  steps_ = std::move(plan->steps);
+  source_ = source;
+  cost_ = run->cost.count();
+  ++version_;
+  tell(source);
+  return true;
+}
+
+void Incumbent::raise_bound(Cost bound, std::string_view source) {
+  const std::lock_guard lock(mutex_);
+  if (bound <= this->bound()) return;
+  bound_ = bound.count();
+  stage_bound_ = std::max(stage_bound_.load(), bound.count());
+  tell(source);
+}
+
+void Incumbent::raise_stage_bound(Cost bound) {
+  const std::lock_guard lock(mutex_);
+  stage_proven_ = true;
+  stage_bound_ = std::max(stage_bound_.load(), bound.count());
+}
+
+void Incumbent::prove_infeasible(Bytes least, std::string detail) {
+  const std::lock_guard lock(mutex_);
+  if (!needed_ || least > *needed_) needed_ = least;
+  detail_ = std::move(detail);
+  enough_.request_stop();
+}
+
+void Incumbent::note_peak(Bytes peak) {
+  const std::lock_guard lock(mutex_);
+  sufficient_ = std::min(peak, sufficient_.value_or(peak));
+}
+
+double Incumbent::gap() const { return has_plan() ? relative_gap(cost(), std::min(bound(), cost())) : 1; }
+
+double Incumbent::stage_gap() const {
+  return has_plan() ? relative_gap(cost(), std::min(stage_bound(), cost())) : 1;
+}
+
+std::vector<OpId> Incumbent::steps() const {
+  const std::lock_guard lock(mutex_);
+  return steps_;
+}
+
+std::optional<std::vector<OpId>> Incumbent::take_hint() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(hint_, std::nullopt);
+}
+
+bool Incumbent::done() const { return enough_.stop_requested() || search_.stopped(); }
+
+Outcome Incumbent::outcome() const {
+  const std::lock_guard lock(mutex_);
+  Outcome outcome;
+  outcome.lower_bound = bound();
+  if (stage_proven_) outcome.stage_lower_bound = stage_bound();
+  outcome.moves = moves_;
+  outcome.detail = detail_;
+  if (has_plan()) {
+    outcome.steps = steps_;
+    outcome.method = source_;
+    outcome.first_plan_seconds = first_plan_seconds_;
+  } else {
+    outcome.sufficient = sufficient_;
+    outcome.needed = needed_;
+    if (outcome.detail.empty()) outcome.detail = "no plan within the budget was found";
+  }
+  return outcome;
+}
+
+void Incumbent::tell(std::string_view source) {
+  if (gap() <= search_.options.gap) enough_.request_stop();
+  if (!search_.options.on_progress) return;
+  const std::optional<Cost> best = has_plan() ? std::optional(cost()) : std::nullopt;
+  search_.options.on_progress({search_.seconds(), best, bound(), source});
+}
+
+}  // namespace checkmate

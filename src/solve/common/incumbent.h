@@ -1,0 +1,76 @@
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string_view>
+#include <vector>
+
+#include "solve/common/solver.h"
+
+namespace checkmate {
+
+/// The best plan and the best bounds of one search: the blackboard on which those who look for plans and
+/// those who look for bounds meet. Thread-safe.
+class Incumbent {
+ public:
+  explicit Incumbent(const SearchContext& search);
+
+  /// Takes the runs if the simulator finds them within the budget and cheaper than the best so far; whether
+  /// it did. Runs that are over the budget are kept as a hint. O(steps + edges run).
+  bool offer(std::vector<OpId> steps, std::string_view source);
+  /// No plan of the order is cheaper than this.
+  void raise_bound(Cost bound, std::string_view source);
+  /// No plan of the paper's class is cheaper than this.
+  void raise_stage_bound(Cost bound);
+  /// No plan of the order fits the budget: none fits in less than `least` bytes, which is above the budget.
+  void prove_infeasible(Bytes least, std::string detail);
+  /// A plan with this peak exists, though it is over the budget.
+  void note_peak(Bytes peak);
+  void count_moves(std::uint64_t moves) { moves_ += moves; }
+
+  bool has_plan() const { return cost() < kNone; }
+  Cost cost() const { return Cost{cost_.load()}; }  ///< kNone without a plan
+  Cost bound() const { return Cost{bound_.load()}; }
+  Cost stage_bound() const { return Cost{stage_bound_.load()}; }  ///< at least bound()
+  /// (cost - bound) / cost; 1 without a plan.
+  double gap() const;
+  double stage_gap() const;
+  /// Grows whenever a plan is taken.
+  std::uint64_t version() const { return version_; }
+  std::vector<OpId> steps() const;  ///< empty without a plan
+  /// The latest runs that were offered but did not fit, once: perhaps they can be repaired.
+  std::optional<std::vector<OpId>> take_hint();
+
+  /// Nothing is left to find: the gap asked for is reached, infeasibility is proven, or the search is
+  /// stopped.
+  bool done() const;
+  /// Stopped when a plan or bound ends the search.
+  std::stop_token enough() const { return enough_.get_token(); }
+
+  Outcome outcome() const;
+
+  static constexpr Cost kNone{INT64_MAX};
+
+ private:
+  void tell(std::string_view source);
+
+  const SearchContext search_;
+  mutable std::mutex mutex_;
+  std::atomic<std::int64_t> cost_{kNone.count()};
+  std::atomic<std::int64_t> bound_;
+  std::atomic<std::int64_t> stage_bound_;
+  std::atomic<std::uint64_t> version_{0};
+  std::atomic<std::uint64_t> moves_{0};
+  bool stage_proven_ = false;  // by the paper's class alone
+  std::vector<OpId> steps_;
+  std::optional<std::vector<OpId>> hint_;
+  std::string_view source_;
+  std::optional<double> first_plan_seconds_;
+  std::optional<Bytes> sufficient_, needed_;
+  std::string detail_;
+  std::stop_source enough_;
+};
+
+}  // namespace checkmate

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+
+#include "solve/common/solver.h"
+
+namespace checkmate {
+
+/// The seconds of an annealing since it began. With a limit of moves, those that so many moves would take, so
+/// that nothing depends on how fast they are.
+class MoveClock {
+ public:
+  explicit MoveClock(const SearchContext& search)
+      : search_(search),
+        start_(search.by_moves() ? 0 : search.seconds()),
+        total_(search.by_moves() ? seconds_of(search.moves()) : search.end() - start_) {}
+
+  double seconds(std::uint64_t moves) const {
+    return search_.by_moves() ? seconds_of(moves) : search_.seconds() - start_;
+  }
+  double total() const { return total_; }
+
+ private:
+  static double seconds_of(std::uint64_t moves) {
+    constexpr double kSecondsAMove = 2e-6;
+    return static_cast<double>(moves) * kSecondsAMove;
+  }
+
+  const SearchContext& search_;
+  double start_, total_;
+};
+
+}  // namespace checkmate

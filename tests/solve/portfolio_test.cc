@@ -1,0 +1,140 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <thread>
+
+#include "checkmate/checkmate.h"
+#include "support/graphs.h"
+
+// The method `auto`: that its members work together. What each promises by itself is in its own test. This
+// file also runs under the thread sanitizer.
+namespace checkmate {
+namespace {
+
+SolveOptions options(const Graph& graph, const char* budget, int threads) {
+  SolveOptions options;
+  options.budget = parse_budget(graph, budget).value();
+  options.threads = threads;
+  return options;
+}
+
+TEST(Portfolio, TwoThreadsGiveAValidPlanAndABoundBelowIt) {
+  const Graph graph = zoo::build("resnet50").value();
+  SolveOptions two = options(graph, "40%", 2);
+  two.time_limit = std::chrono::milliseconds(800);
+  std::optional<Cost> best;
+  std::optional<Cost> bound;
+  bool orderly = true;  // the callback is called by one thread at a time, with what only gets better
+  std::mutex busy;
+  two.on_progress = [&](const Progress& progress) {
+    const std::unique_lock alone(busy, std::try_to_lock);
+    orderly = orderly && alone.owns_lock();
+    if (progress.cost) orderly = orderly && (!best || *progress.cost <= *best);
+    if (progress.bound) orderly = orderly && (!bound || *progress.bound >= *bound);
+    if (progress.cost) best = progress.cost;
+    if (progress.bound) bound = progress.bound;
+  };
+  const SolveResult result = solve(graph, two).value();
+  EXPECT_TRUE(orderly);
+  ASSERT_TRUE(result.plan);
+  EXPECT_TRUE(validate(graph, *result.plan, two.budget).empty());
+  EXPECT_EQ(best, result.cost);
+  EXPECT_GT(result.lower_bound, graph.keep_all_cost());
+  EXPECT_LE(result.lower_bound, result.cost);
+}
+
+TEST(Portfolio, ThreadsShareOneSearchOfFreeOrder) {
+  const Graph graph = zoo::build("random_layered?n=60&seed=3").value();
+  SolveOptions two = options(graph, "80%", 3);
+  two.order = Order::kFree;
+  two.time_limit = std::chrono::milliseconds(400);
+  const SolveResult result = solve(graph, two).value();
+  ASSERT_TRUE(result.plan);
+  EXPECT_TRUE(validate(graph, *result.plan, two.budget, Order::kFree).empty());
+}
+
+TEST(Portfolio, StopsAllThreadsWhenAsked) {
+  const Graph graph = zoo::build("resnet50").value();
+  std::stop_source stop;
+  SolveOptions two = options(graph, "20%", 2);
+  two.time_limit = std::chrono::hours(1);
+  two.on_progress = [&](const Progress& progress) {
+    if (progress.cost) stop.request_stop();
+  };
+  const SolveResult result = solve(graph, two, stop.get_token()).value();  // or the test runs for an hour
+  EXPECT_TRUE(result.plan);
+}
+
+TEST(Portfolio, OneThreadAndALimitOfMovesRepeatTheSameSearch) {
+  const Graph graph = zoo::build("random_layered?n=80&seed=7").value();
+  for (const Order order : {Order::kFixed, Order::kFree}) {
+    SolveOptions one = options(graph, "75%", 1);
+    one.order = order;
+    one.moves = 30'000;
+    one.seed = 5;
+    const SolveResult first = solve(graph, one).value();
+    const SolveResult second = solve(graph, one).value();
+    ASSERT_TRUE(first.plan);
+    EXPECT_EQ(first.plan, second.plan);
+    EXPECT_EQ(first.lower_bound, second.lower_bound);
+    EXPECT_EQ(first.moves, second.moves);
+  }
+}
+
+TEST(Portfolio, ProvesSmallNetworksOptimal) {
+  const Graph graph = zoo::build("vgg16").value();
+  EXPECT_EQ(solve(graph, options(graph, "90%", 2))->status, Status::kOptimal);
+  const Graph chain = zoo::build("linear?n=12").value();
+  EXPECT_EQ(solve(chain, options(chain, "6", 2))->status, Status::kOptimal);
+}
+
+TEST(Portfolio, FreeOrderIsNeverDearerThanFixedOrder) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    const Graph graph = testing::random_graph(seed, 4 + seed % 5, testing::Features::all());
+    SolveOptions one = options(graph, "70%", 1);
+    one.moves = 5000;
+    const SolveResult fixed = solve(graph, one).value();
+    one.order = Order::kFree;
+    const SolveResult free = solve(graph, one).value();
+    if (!fixed.plan) continue;
+    ASSERT_TRUE(free.plan);
+    EXPECT_LE(free.cost, fixed.cost);
+  }
+}
+
+TEST(Portfolio, BeginsWithThePlanItIsGiven) {
+  const Graph graph = zoo::build("resnet50").value();
+  SolveOptions quick = options(graph, "25%", 1);
+  quick.moves = 20'000;
+  const SolveResult first = solve(graph, quick).value();
+  ASSERT_TRUE(first.plan);
+  quick.start = first.plan->steps;
+  quick.moves = 1;
+  EXPECT_LE(solve(graph, quick)->cost, first.cost);
+}
+
+TEST(Portfolio, AnswersAnInfeasibleBudgetWithTheLeastThatIsEnough) {
+  // x, a(x), b(x), v(a, b) with bytes 2, 2, 2, 0: every op fits in 4 by itself, but v needs a and b, and
+  // while the second of them is made from x the first is there: 6.
+  GraphBuilder b("every_op_fits");
+  const auto add = [&](const char* name, std::vector<TensorId> inputs, std::int64_t bytes) {
+    return b.add_op_with_output({.name = name, .cost = Cost{1}, .inputs = std::move(inputs), .outputs = {}},
+                                Bytes{bytes});
+  };
+  const TensorId x = add("x", {}, 2);
+  const TensorId left = add("a", {x}, 2);
+  const TensorId right = add("b", {x}, 2);
+  add("v", {left, right}, 0);
+  const Graph graph = std::move(b).build().value();
+  const SolveResult result = solve(graph, {.budget = Bytes{5}}).value();
+  EXPECT_EQ(result.status, Status::kInfeasible);
+  EXPECT_EQ(result.needed, Bytes{6});
+  EXPECT_EQ(result.sufficient, Bytes{6});
+  // Below what one op needs, too.
+  EXPECT_EQ(solve(graph, {.budget = Bytes{3}})->needed, Bytes{6});
+}
+
+}  // namespace
+}  // namespace checkmate

@@ -1,0 +1,124 @@
+#include "flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/text.h"
+
+namespace checkmate::tool {
+
+int report(const Error& error) {
+  fmt::print(stderr, "checkmate: {}\n", error.message);
+  return kBadInput;
+}
+
+void GraphFlags::add_to(Verb& verb) {
+  verb.argument("GRAPH", graph, "a graph file, or zoo:NAME?key=value&... (see checkmate zoo)");
+  verb.option("--costs", costs,
+              "file, flops, roofline:DEVICE[:TYPE] or profile:FILE (see docs/cost_models.md)");
+}
+
+Result<Graph> GraphFlags::load() const {
+  const Result<Graph> loaded = load_graph(graph);
+  return loaded ? with_cost_model(*loaded, costs) : loaded;
+}
+
+void SearchFlags::add_to(Verb& verb) {
+  verb.option("--order", order, "fixed: first runs follow the graph's order; free: they may move");
+  verb.option("--stages", stages,
+              "of milp and lp-bound; frontier: stage t first runs op t; free: the unpartitioned form");
+  verb.option("--time-limit", time_limit, "seconds, then the best so far");
+  verb.option("--gap", gap, "enough when the relative gap is at most this");
+  verb.option("--threads", threads, "the most that run at once");
+  verb.option("--samples", samples, "of lp-round: randomised roundings");
+  verb.option("--seed", seed, "same seed, one thread: same plan");
+  verb.option("--moves", moves, "of annealing: stop after so many, whatever the time; 0: by time alone");
+}
+
+Result<SolveOptions> SearchFlags::options() const {
+  const auto wrong = [](std::string message) {
+    return Error{ErrorCode::kInvalidArgument, std::move(message)};
+  };
+  const std::optional<Order> parsed = parse_order(order);
+  if (!parsed) return wrong(fmt::format("--order is fixed or free, got {}", in_quotes(order)));
+  if (stages != "frontier" && stages != "free")
+    return wrong(fmt::format("--stages is frontier or free, got {}", in_quotes(stages)));
+  if (seed < 0) return wrong(fmt::format("--seed is 0 or more, got {}", seed));
+  if (moves < 0) return wrong(fmt::format("--moves is 0 or more, got {}", moves));
+  SolveOptions options;
+  options.order = *parsed;
+  options.free_stages = stages == "free";
+  options.time_limit = std::chrono::duration<double>(time_limit);
+  options.gap = gap;
+  options.threads = threads;
+  options.samples = samples;
+  options.seed = static_cast<std::uint64_t>(seed);
+  options.moves = static_cast<std::uint64_t>(moves);
+  return options;
+}
+
+void ProblemFlags::add_to(Verb& verb) {
+  graph.add_to(verb);
+  verb.option("-b,--budget", budget,
+              "bytes for everything (6GiB, 16GB, 12345), or a share of keep-all's peak (60%)",
+              Verb::Need::kRequired);
+  search.add_to(verb);
+}
+
+Result<Problem> ProblemFlags::load() const {
+  Result<Graph> loaded = graph.load();
+  if (!loaded) return loaded.error();
+  Result<SolveOptions> options = search.options();
+  if (!options) return options.error();
+  const Result<Bytes> bytes = parse_budget(*loaded, budget);
+  if (!bytes) return bytes.error();
+  options->budget = *bytes;
+  return Problem{std::move(*loaded), std::move(*options)};
+}
+
+std::function<Result<Graph>(std::int64_t batch)> with_batch(const std::string& network,
+                                                            const std::string& costs) {
+  const std::string join = network.find('?') == std::string::npos ? "?" : "&";
+  return [=](std::int64_t batch) {
+    return GraphFlags{fmt::format("{}{}batch={}", network, join, batch), costs}.load();
+  };
+}
+
+Result<std::vector<std::string>> parse_methods(std::string_view text) {
+  std::vector<std::string> names;
+  if (text.empty()) {
+    for (const MethodInfo& method : methods()) {
+      const bool tiny_only = method.name.starts_with("brute");
+      if (method.name != "auto" && method.plans && !tiny_only) names.emplace_back(method.name);
+    }
+    names.emplace_back("auto");
+    return names;
+  }
+  while (true) {
+    const std::string_view name = text.substr(0, text.find(','));
+    const auto known = [&](const MethodInfo& method) { return method.name == name; };
+    if (std::none_of(methods().begin(), methods().end(), known)) {
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("unknown method {}; checkmate solve --help lists them", in_quotes(name))};
+    }
+    names.emplace_back(name);
+    if (name.size() == text.size()) return names;
+    text.remove_prefix(name.size() + 1);
+  }
+}
+
+int exit_code_of(Status status) {
+  switch (status) {
+    case Status::kOptimal:
+    case Status::kFeasible:
+      return kDone;
+    case Status::kInfeasible:
+      return kInfeasible;
+    case Status::kUnknown:
+      return kNoPlan;
+  }
+  throw std::logic_error("every status has an exit code");
+}
+
+}  // namespace checkmate::tool

@@ -1,0 +1,87 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "core/text.h"
+#include "flags.h"
+#include "io/json_writer.h"
+
+namespace checkmate::tool {
+namespace {
+
+struct Flags {
+  GraphFlags graph;
+  std::string plan;
+  std::string budget;
+  bool json = false;
+};
+
+/// Every way in which the plan breaks the rules or its file's own claims.
+std::vector<std::string> complaints(const Graph& graph, const PlanRecord& record, Bytes budget) {
+  std::vector<std::string> found;
+  for (const Violation& violation : validate(graph, record.plan, budget, record.order))
+    found.push_back(describe(graph, violation));
+  const Result<Simulation> run = simulate(graph, record.plan);
+  if (!run) {
+    if (found.empty())
+      throw std::logic_error("the validator accepted what the simulator refused: " + run.error().message);
+    return found;
+  }
+  const auto claim = [&](std::string_view what, std::optional<std::int64_t> claimed, std::int64_t real) {
+    if (claimed && *claimed != real)
+      found.push_back(fmt::format("the file says {} {}, but it is {}", what, *claimed, real));
+  };
+  claim("cost", record.cost ? std::optional(record.cost->count()) : std::nullopt, run->cost.count());
+  claim("peak_bytes", record.peak ? std::optional(record.peak->count()) : std::nullopt, run->peak.count());
+  if (record.lower_bound && *record.lower_bound > run->cost) {
+    found.push_back(fmt::format("the file says lower_bound {}, above the cost {}",
+                                record.lower_bound->count(), run->cost.count()));
+  }
+  return found;
+}
+
+int run(const Flags& flags) {
+  const Result<Graph> graph = flags.graph.load();
+  if (!graph) return report(graph.error());
+  const Result<PlanRecord> record = read_plan(flags.plan, *graph);
+  if (!record) return report(record.error());
+  Bytes budget = record->budget.value_or(Bytes{INT64_MAX});
+  if (!flags.budget.empty()) {
+    const Result<Bytes> given = parse_budget(*graph, flags.budget);
+    if (!given) return report(given.error());
+    budget = *given;
+  }
+  const std::vector<std::string> found = complaints(*graph, *record, budget);
+  if (flags.json) {
+    JsonWriter json;
+    json.begin_object().member("valid", found.empty()).key("violations").begin_array();
+    for (const std::string& complaint : found) json.value(complaint);
+    json.end_array().end_object();
+    fmt::print("{}\n", json.text());
+  } else if (found.empty()) {
+    const std::string within =
+        budget == Bytes{INT64_MAX} ? "no budget was given" : "within " + to_string(budget);
+    fmt::print("valid: {}, {}\n", counted(record->plan.steps.size(), "step"), within);
+  } else {
+    for (const std::string& complaint : found) fmt::print("{}\n", complaint);
+    return report({ErrorCode::kInvalidPlan,
+                   fmt::format("{}: {}", printable(flags.plan, 4096), counted(found.size(), "violation"))});
+  }
+  return found.empty() ? kDone : kBadInput;
+}
+
+}  // namespace
+
+void add_validate(Parser& parser) {
+  auto flags = std::make_shared<Flags>();
+  Verb verb = parser.add("validate", "Checks a plan against its graph, a budget and its own claims",
+                         [flags] { return run(*flags); });
+  verb.example("checkmate validate 'zoo:unet?batch=32' --plan plan.json --budget 60%");
+  verb.alias("verify");  // as it was called
+  flags->graph.add_to(verb);
+  verb.option("--plan", flags->plan, "the plan's file", Verb::Need::kRequired);
+  verb.option("-b,--budget", flags->budget, "instead of the budget in the file");
+  verb.flag("--json", flags->json, "print one JSON object");
+}
+
+}  // namespace checkmate::tool
