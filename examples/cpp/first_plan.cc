@@ -6,7 +6,7 @@ int main() {
   using namespace checkmate;
   using namespace checkmate::literals;
 
-  // Two layers, a loss, and what the way back reads of them.
+  // Two layers, a loss, and the backward pass, which reads the layers' outputs.
   GraphBuilder builder("two layers");
   const TensorId weight = builder.add_tensor({.name = "weight", .bytes = 1_MiB, .resident = true});
   const TensorId a = builder.add_tensor({.name = "a", .bytes = 8_MiB});
