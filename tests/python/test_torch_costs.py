@@ -12,18 +12,20 @@ from torch import nn
 
 import checkmate
 import networks
-from checkmate.torch.capture import capture_step
 from checkmate.torch.cost_cache import CostCache, UnitCost
 from checkmate.torch.costs import estimated_costs, measured_costs, signature
+from checkmate.torch.guards import ModelState
+from checkmate.torch.ir import Program
+from checkmate.torch.lowering import lower
 from checkmate.torch.memory import peak_bytes, peaks_of_each
-from checkmate.torch.program import Program, lower
+from checkmate.torch.trace import trace_step
 
 CPU = torch.device("cpu")
 
 
 def program_and_values() -> tuple[Program, list[torch.Tensor]]:
     model, x = networks.Perceptron(layers=4, width=16), torch.randn(8, 16)
-    return lower(capture_step(model, networks.squared, (x,))), [*model.parameters(), x]
+    return lower(trace_step(ModelState(model), networks.squared, (x,))), [*model.parameters(), x]
 
 
 def test_the_peak_counts_what_was_asked_for_and_given_back() -> None:
@@ -95,16 +97,16 @@ def test_a_cache_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path) -> 
     assert measured_costs(program, values, CostCache(CPU, tmp_path / "file" / "folder"))
 
 
-def test_workspace_is_what_an_op_takes_beside_its_results(tmp_path: Path) -> None:
+def test_workspace_is_what_an_op_takes_in_addition_to_its_results(tmp_path: Path) -> None:
     case = networks.conv_net()
-    program = lower(capture_step(case.model, case.loss_fn, case.batch))
+    program = lower(trace_step(ModelState(case.model), case.loss_fn, case.batch))
     values = [*case.model.parameters(), *case.model.buffers(), *case.batch]
     costs = measured_costs(program, values, CostCache(CPU, tmp_path))
     assert max(cost.workspace for cost in costs) > 0
 
 
 def test_estimates_count_multiplications_and_bytes() -> None:
-    program = lower(capture_step(nn.Linear(64, 32), networks.squared, (torch.ones(128, 64),)))
+    program = lower(trace_step(ModelState(nn.Linear(64, 32)), networks.squared, (torch.ones(128, 64),)))
     costs = {unit.node.name: cost.cost for unit, cost in zip(program.units, estimated_costs(program), strict=True)}
     assert costs["addmm"] == 2 * 128 * 64 * 32  # more than 5 x the bytes that it moves
     step = checkmate.compile(nn.Linear(64, 32), networks.squared, (torch.ones(128, 64),), costs="flops")
@@ -119,13 +121,14 @@ def test_a_step_reports_where_its_time_went(cache: Path) -> None:
     assert str(step.plan)
 
 
-def test_a_reserve_is_part_of_the_budget(cache: Path) -> None:
+def test_a_reserve_is_fixed_memory_and_a_share_means_the_same_as_for_the_saved_graph(cache: Path) -> None:
     case = networks.perceptron()
     plain = checkmate.compile(case.model, case.loss_fn, case.batch, cache=cache)
     step = checkmate.compile(case.model, case.loss_fn, case.batch, plain.plan.peak + 1000, reserve="1kB", cache=cache)
     assert step.graph.fixed_bytes == plain.graph.fixed_bytes + 1000
-    shares = [checkmate.compile(case.model, case.loss_fn, case.batch, "90%", reserve=r, cache=cache).plan for r in (0, 1000)]
-    assert shares[0].budget == shares[1].budget  # the peaks of which leave the reserve free
-    assert "that are reserved" in str(shares[1])
+    share = checkmate.compile(case.model, case.loss_fn, case.batch, "90%", reserve=1000, cache=cache)
+    assert share.plan.budget == plain.graph.parse_budget("90%") + 1000
+    assert share.plan.budget == checkmate.Graph.from_json(share.graph.to_json()).parse_budget("90%")
+    assert "reserved" in str(share.plan)
     with pytest.raises(checkmate.Error):
         checkmate.compile(case.model, case.loss_fn, case.batch, "90%", reserve="much", cache=cache)

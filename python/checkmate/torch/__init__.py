@@ -10,11 +10,12 @@ from typing import Any
 import torch
 
 from checkmate.progress import ProgressOption
-from checkmate.torch.capture import LossFn
 from checkmate.torch.errors import CaptureError
 from checkmate.torch.memory import peak_bytes
 from checkmate.torch.options import Options
-from checkmate.torch.step import Step, Timings
+from checkmate.torch.pipeline import Timings
+from checkmate.torch.step import Step
+from checkmate.torch.trace import LossFn
 from checkmate.torch.verify import Verification, verify
 
 __all__ = ["CaptureError", "Step", "Timings", "Verification", "compile", "peak_bytes", "verify"]

@@ -1,4 +1,4 @@
-"""Measured costs on disk: one file for each device, torch version and number of threads."""
+"""Measured costs on disk: one file per device, torch version and number of threads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class UnitCost:
     """What one run takes."""
 
     cost: int
-    workspace: int = 0  # bytes beside the unit's results, while it runs
+    workspace: int = 0  # bytes in addition to the unit's results, while it runs
 
 
 class CostCache:

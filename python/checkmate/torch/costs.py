@@ -1,4 +1,4 @@
-"""What each unit of a program costs on the device that will run it: time, and memory beside its results.
+"""What each unit of a program costs on the device that will run it: time, and memory in addition to its results.
 
 Equal units (same ops, shapes, strides, types) are measured once, alone, on made-up values, and remembered on disk.
 """
@@ -17,18 +17,18 @@ from torch import fx
 from torch.utils.flop_counter import flop_registry
 
 from checkmate.torch.cost_cache import CostCache, UnitCost
+from checkmate.torch.fx_utils import call, getitem, is_getitem, overload, tensors_of, value
+from checkmate.torch.ir import Program, Unit
 from checkmate.torch.memory import peaks_of_each
-from checkmate.torch.nodes import call, getitem, is_getitem, overload, tensors_of, value
-from checkmate.torch.program import Program, Unit
 
 Progress = Callable[[int, int], None]
 
 
 def measured_costs(
-    program: Program, resident: Sequence[torch.Tensor], cache: CostCache, progress: Progress | None = None
+    program: Program, inputs: Sequence[torch.Tensor], cache: CostCache, progress: Progress | None = None
 ) -> list[UnitCost]:
-    """Nanoseconds and workspace of each unit. `resident` are the values of the program's resident nodes."""
-    values = dict(zip(program.residents, resident, strict=True))
+    """Nanoseconds and workspace of each unit. `inputs` are values in the order of the step's signature."""
+    values = dict(zip(program.trace.inputs, inputs, strict=True))
     keys = [signature(unit) for unit in program.units]
     missing = {key: unit for key, unit in zip(keys, program.units, strict=True) if key not in cache}
     measured: dict[str, UnitCost] = {}
@@ -45,10 +45,10 @@ def measured_costs(
 
 def estimated_costs(program: Program) -> list[UnitCost]:
     """Without measuring: floating-point operations, or what moving the unit's bytes is worth, if that is more."""
-    return [UnitCost(max(_flops(unit), _FLOPS_A_BYTE * _moved_bytes(program, unit))) for unit in program.units]
+    return [UnitCost(max(_flops(unit), _FLOPS_PER_BYTE * _moved_bytes(program, unit))) for unit in program.units]
 
 
-_FLOPS_A_BYTE = 5  # a processor of today does about so many while it moves a byte
+_FLOPS_PER_BYTE = 5  # roughly what a current processor does while it moves a byte
 
 
 def signature(unit: Unit) -> str:
@@ -75,7 +75,7 @@ def _signature_of(argument: Any, internal: dict[fx.Node, str]) -> str:
 
 def _measure(program: Program, unit: Unit, values: dict[fx.Node, torch.Tensor]) -> UnitCost:
     run = _Alone(program, unit, values)
-    device = program.capture.device
+    device = program.trace.device
     run()
     seconds = _seconds_on_cuda(run, device) if device.type == "cuda" else _seconds(run)
     (peak,) = peaks_of_each([run], device)
@@ -188,4 +188,4 @@ def _moved_bytes(program: Program, unit: Unit) -> int:
 
 
 def _cuda_devices(program: Program) -> list[torch.device]:
-    return [program.capture.device] if program.capture.device.type == "cuda" else []
+    return [program.trace.device] if program.trace.device.type == "cuda" else []

@@ -14,6 +14,11 @@ from torch.profiler import record_function
 _RANGE = "checkmate.range"
 
 
+def allocated_bytes(nbytes: int, device: torch.device) -> int:
+    """As the device's allocator rounds them."""
+    return -(-nbytes // 512) * 512 if device.type == "cuda" else nbytes
+
+
 def peak_bytes(run: Callable[[], Any], device: torch.device) -> int:
     """The most bytes held at once among those that were asked for while `run` ran.
 

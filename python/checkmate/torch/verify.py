@@ -13,21 +13,43 @@ import torch
 from checkmate import Error, Plan
 from checkmate._core import bytes_text
 from checkmate.torch.memory import peak_bytes
-from checkmate.torch.step import Prepared, Step
+from checkmate.torch.pipeline import CompiledStep
+from checkmate.torch.step import Step
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How far two results are from each other, element by element."""
+
+    differing: int = 0
+    """Elements whose bits differ: -0 is not 0, and one NaN is not another."""
+    nans: int = 0
+    """Those among them that are a NaN on either side."""
+    largest: float = 0.0
+    """The largest absolute difference of the others; infinite if one side is infinite or missing."""
+
+    def __or__(self, other: Distance) -> Distance:
+        return Distance(self.differing + other.differing, self.nans + other.nans, max(self.largest, other.largest))
+
+    def __str__(self) -> str:
+        if not self.differing:
+            return "bitwise equal"
+        nans = f", {self.nans} of them NaN" if self.nans else ""
+        return f"{self.differing} elements differ{nans}, by at most {self.largest:.3g}"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The largest absolute differences; 0 is bitwise equal."""
+    """Between two runs of the same step."""
 
-    loss: float
-    gradients: float
-    buffers: float
+    loss: Distance
+    gradients: Distance
+    buffers: Distance
 
     @property
     def none(self) -> bool:
-        """Whether all is bitwise equal."""
-        return self.loss == self.gradients == self.buffers == 0
+        """Whether everything is bitwise equal."""
+        return not (self.loss.differing or self.gradients.differing or self.buffers.differing)
 
 
 @dataclass(frozen=True)
@@ -67,11 +89,11 @@ class Verification:
             f"without recomputation {bytes_text(self.keep_all_peak)})",
             f"time {self.seconds:.3f} s, {self.measured_overhead:.3f}x the step without recomputation "
             f"(predicted {self.predicted_overhead:.3f}x)",
-            f"against the step without recomputation: {_told(self.from_keep_all)}",
+            f"against the step without recomputation: {_text(self.from_keep_all)}",
         ]
         if self.from_eager and self.eager_peak is not None and self.eager_seconds is not None:
             lines.append(
-                f"against eager PyTorch ({bytes_text(self.eager_peak)}, {self.eager_seconds:.3f} s): {_told(self.from_eager)}"
+                f"against eager PyTorch ({bytes_text(self.eager_peak)}, {self.eager_seconds:.3f} s): {_text(self.from_eager)}"
             )
         return "\n".join(lines)
 
@@ -128,7 +150,7 @@ class _Result:
 @dataclass
 class _Runs:
     step: Step
-    prepared: Prepared
+    compiled: CompiledStep
     restore: Callable[[], None]
     repeats: int
 
@@ -151,18 +173,20 @@ class _Runs:
         gradients = [None if p.grad is None else p.grad.cpu().clone() for p in self.step.model.parameters()]
         buffers = [b.cpu().clone() for b in self.step.model.buffers()]
         self.restore()
-        peak = peak_bytes(run, self.prepared.capture.device)
+        peak = peak_bytes(run, self.compiled.program.trace.device)
         self.restore()
-        return _Result(loss.cpu(), gradients, buffers, peak + self.prepared.graph.fixed_bytes)
+        return _Result(loss.cpu(), gradients, buffers, peak + self.compiled.graph.fixed_bytes)
 
 
 @contextmanager
 def _restored(step: Step) -> Iterator[Callable[[], None]]:
     """Gives a function that puts gradients, buffers and random state back, and calls it at the end."""
     model = step.model
+    device = next(model.parameters()).device
     gradients = [None if p.grad is None else p.grad.clone() for p in model.parameters()]
     buffers = [b.clone() for b in model.buffers()]
     random = torch.get_rng_state()
+    random_on_cuda = torch.cuda.get_rng_state(device) if device.type == "cuda" else None
 
     def restore() -> None:
         with torch.no_grad():
@@ -171,6 +195,8 @@ def _restored(step: Step) -> Iterator[Callable[[], None]]:
             for buffer, saved in zip(model.buffers(), buffers, strict=True):
                 buffer.copy_(saved)
         torch.set_rng_state(random)
+        if random_on_cuda is not None:  # not tested on a machine with a GPU
+            torch.cuda.set_rng_state(random_on_cuda, device)
 
     try:
         yield restore
@@ -182,22 +208,36 @@ def _difference(a: _Result, b: _Result) -> Difference:
     return Difference(_distance([a.loss], [b.loss]), _distance(a.gradients, b.gradients), _distance(a.buffers, b.buffers))
 
 
-def _distance(first: Sequence[torch.Tensor | None], second: Sequence[torch.Tensor | None]) -> float:
-    largest = 0.0
+def _distance(first: Sequence[torch.Tensor | None], second: Sequence[torch.Tensor | None]) -> Distance:
+    total = Distance()
     for a, b in zip(first, second, strict=True):
-        if a is None and b is None:
-            continue
-        if a is None or b is None:
-            return float("inf")
-        if not torch.equal(a, b):
-            largest = max(largest, float((a.double() - b.double()).abs().max()))
-    return largest
+        if a is not None and b is not None:
+            total |= distance(a, b)
+        elif a is not None or b is not None:
+            total |= Distance(differing=sum(t.numel() for t in (a, b) if t is not None), largest=float("inf"))
+    return total
 
 
-def _told(difference: Difference) -> str:
+def distance(a: torch.Tensor, b: torch.Tensor) -> Distance:
+    """Between two tensors of one shape and type."""
+    differs = (_bits(a) != _bits(b)).any(-1)
+    if not differs.any():
+        return Distance()
+    kind = torch.complex128 if a.is_complex() else torch.float64
+    a, b = a.to(kind)[differs], b.to(kind)[differs]
+    nan = a.isnan() | b.isnan()
+    apart = (a - b).abs()[~nan]
+    apart = apart.nan_to_num(nan=0.0, posinf=float("inf"))  # equal infinities; their bits differ in complex numbers only
+    return Distance(int(differs.sum()), int(nan.sum()), float(apart.max()) if apart.numel() else 0.0)
+
+
+def _bits(tensor: torch.Tensor) -> torch.Tensor:
+    """The bytes of each element, in a last dimension of their own."""
+    return tensor.contiguous().unsqueeze(-1).view(torch.uint8)
+
+
+def _text(difference: Difference) -> str:
     if difference.none:
         return "loss, gradients and buffers bitwise equal"
-    return (
-        f"loss differs by {difference.loss:.3g}, gradients by at most {difference.gradients:.3g}, "
-        f"buffers by at most {difference.buffers:.3g}"
-    )
+    parts = {"loss": difference.loss, "gradients": difference.gradients, "buffers": difference.buffers}
+    return "; ".join(f"{name}: {distance}" for name, distance in parts.items())

@@ -11,17 +11,20 @@ from torch import nn
 
 import networks
 from checkmate import Graph, Plan
-from checkmate.torch.capture import capture_step
+from checkmate.torch.codegen import generate
 from checkmate.torch.cost_cache import UnitCost
-from checkmate.torch.executor import compile_steps
-from checkmate.torch.graph import planning_graph
-from checkmate.torch.program import Program, in_place_form, lower
+from checkmate.torch.guards import ModelState
+from checkmate.torch.inplace import in_place_form
+from checkmate.torch.ir import Program
+from checkmate.torch.lowering import lower
+from checkmate.torch.planning_graph import planning_graph
+from checkmate.torch.trace import trace_step
 
 aten = torch.ops.aten
 
 
 def lowered(model: nn.Module, loss_fn: object, *batch: torch.Tensor) -> Program:
-    return lower(capture_step(model, loss_fn, batch))  # type: ignore[arg-type]
+    return lower(trace_step(ModelState(model), loss_fn, batch))  # type: ignore[arg-type]
 
 
 def calls(program: Program) -> list[list[str]]:
@@ -32,7 +35,7 @@ def graph_of(program: Program) -> Graph:
     return planning_graph(program, [UnitCost(1)] * len(program.units), "net", "ns")
 
 
-def test_views_are_no_units_and_share_the_storage_of_their_base() -> None:
+def test_views_are_not_units_and_share_the_storage_of_their_base() -> None:
     program = lowered(nn.Linear(4, 6), lambda m, x: m(x).view(3, 2, 2).transpose(0, 1).sum(), torch.ones(2, 4))
     kinds = [kind for unit in calls(program) for kind in unit]
     assert not {"view", "transpose", "t", "expand"} & set(kinds)
@@ -90,9 +93,9 @@ def test_attention_without_dropout_may_run_again_and_with_it_not() -> None:
 
 def test_batch_norm_returns_its_statistics() -> None:
     case = networks.conv_net()
-    capture = capture_step(case.model, case.loss_fn, case.batch)
-    assert len(capture.buffer_updates) == 4 * 3  # mean, variance and count of four layers
-    assert len(capture.gradients) == len(list(case.model.parameters()))
+    trace = trace_step(ModelState(case.model), case.loss_fn, case.batch)
+    assert len(trace.buffer_updates) == 4 * 3  # mean, variance and count of four layers
+    assert len(trace.gradients) == len(list(case.model.parameters()))
 
 
 def test_phases_and_modules_are_in_the_graph() -> None:
@@ -114,11 +117,11 @@ def test_sizes_are_those_that_the_allocator_is_asked_for() -> None:
     assert sorted(resident) == [20 * 4, 3 * 10 * 4, 20 * 10 * 4]
 
 
-def test_the_executor_drops_values_where_the_plan_says() -> None:
+def test_generated_code_drops_values_where_the_plan_says() -> None:
     model, x = networks.Perceptron(layers=3, width=4), torch.ones(2, 4)
     program = lowered(model, networks.squared, x)
     plan = Plan.keep_all(graph_of(program))
-    run = compile_steps(program, plan.steps, plan.frees, [program.capture.loss])
+    run = generate(program, plan.steps, plan.frees, [program.trace.loss])
     source = run.__doc__
     assert source is not None
     assert source.count("del ") >= len([frees for frees in plan.frees if frees]) - 1
@@ -127,11 +130,11 @@ def test_the_executor_drops_values_where_the_plan_says() -> None:
     assert torch.equal(loss, networks.squared(model, x))
 
 
-def test_an_executor_keeps_nothing_alive() -> None:
+def test_generated_code_keeps_nothing_alive() -> None:
     model, x = networks.Perceptron(layers=3, width=4), torch.ones(2, 4)
     program = lowered(model, networks.squared, x)
     plan = Plan.keep_all(graph_of(program))
-    run = compile_steps(program, plan.steps, plan.frees, [program.capture.loss])
+    run = generate(program, plan.steps, plan.frees, [program.trace.loss])
     batch = torch.ones(2, 4)
     gone = weakref.ref(batch)
     with torch.no_grad():
@@ -152,7 +155,7 @@ def test_any_valid_order_gives_the_same_bits(plan: str) -> None:
         outputs = {i for i in forward if any(graph.tensors[t].output for t in graph.ops[i].outputs)}
         steps = forward + [s for b in steps[len(forward) :] for s in [*(f for f in forward if f not in outputs), b]]
     made = Plan.from_steps(graph, steps)
-    run = compile_steps(program, made.steps, made.frees, list(program.capture.gradients.values()))
+    run = generate(program, made.steps, made.frees, list(program.trace.gradients.values()))
     with torch.no_grad():
         gradients = run([*model.parameters(), x])
     networks.squared(model, x).backward()

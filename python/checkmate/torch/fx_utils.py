@@ -1,14 +1,37 @@
-"""What is asked of the nodes of a captured graph, in one place, and typed."""
+"""Typed access to the nodes of a traced graph."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
 from torch import fx
 from torch._ops import OpOverload
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a node comes from."""
+
+    phase: str = "backward"  # forward, backward or update
+    module: str = ""  # whose forward pass ran the op; empty in the backward pass
+
+
+# torch copies this part of a node's metadata when a graph is traced again.
+_COPIED, _ORIGIN = "custom", "checkmate_origin"
+
+
+def origin(node: fx.Node) -> Origin:
+    """As set_origin() left it; of the backward pass by default."""
+    return cast(Origin, node.meta.get(_COPIED, {}).get(_ORIGIN, Origin()))
+
+
+def set_origin(node: fx.Node, where: Origin) -> None:
+    """Remembers it, through later traces of the graph too."""
+    node.meta[_COPIED] = {_ORIGIN: where}
 
 
 def is_getitem(node: fx.Node) -> bool:

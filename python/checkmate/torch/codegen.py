@@ -1,4 +1,4 @@
-"""A plan as a Python function: every run a line, every value dropped right after its last use."""
+"""A plan as a Python function: one line per run, every value dropped right after its last use."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import torch
 from torch import fx
 
-from checkmate.torch.nodes import getitem, is_getitem, nodes_in, value
-from checkmate.torch.program import Call, Program
+from checkmate.torch.fx_utils import getitem, is_getitem, nodes_in, value
+from checkmate.torch.ir import Call, Program
 
 Run = Callable[[Sequence[torch.Tensor]], Any]
 
 
-def compile_steps(program: Program, steps: Sequence[int], frees: Sequence[Sequence[int]], results: Any) -> Run:
-    """A function of the resident tensors that runs the units in this order.
+def generate(program: Program, steps: Sequence[int], frees: Sequence[Sequence[int]], results: Any) -> Run:
+    """A function of the step's inputs that runs the units in this order.
 
     `frees` are the storages to drop after each step; `results` is what it returns, any nesting of lists with nodes.
     """
@@ -34,8 +34,7 @@ class _Writer:
         self.names: dict[str, Any] = {}
         self.constants: dict[int, str] = {}
         self.alive: dict[int, list[fx.Node]] = {}  # the variables of each storage
-        self.made: set[fx.Node] = set()
-        self.made.update(program.residents)
+        self.made: set[fx.Node] = set(program.trace.inputs)
 
     def run(self, unit: int) -> None:
         """Writes the calls of the unit, and the views that they read."""
@@ -52,9 +51,9 @@ class _Writer:
     def function(self, results: Any) -> Run:
         """The lines so far as a function; its source is its documentation."""
         self._make_all(results)
-        parameters = ", ".join(node.name for node in self.program.residents)
-        body = "\n    ".join([f"{parameters}, = resident", *self.lines, f"return {self._literal(results)}"])
-        source = f"def run(resident):\n    {body}\n"
+        names = ", ".join(node.name for node in self.program.trace.inputs)
+        body = "\n    ".join([f"{names}, = inputs", *self.lines, f"return {self._literal(results)}"])
+        source = f"def run(inputs):\n    {body}\n"
         scope = dict(self.names)
         exec(compile(source, "<checkmate plan>", "exec"), scope)
         run: Run = scope["run"]
@@ -108,7 +107,7 @@ class _Writer:
         self.alive.setdefault(self.program.storage_of[node], []).append(node)
 
     def _application(self, target: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
-        # `_op` is what an overload calls: one Python frame less a call.
+        # `_op` is what an overload calls: one Python frame less per call.
         function = self._constant(target._op if isinstance(target, torch._ops.OpOverload) else target)
         given = [self._literal(a) for a in args] + [f"{k}={self._literal(v)}" for k, v in kwargs.items()]
         return f"{function}({', '.join(given)})"

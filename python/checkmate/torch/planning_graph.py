@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from checkmate import Graph, Op, Tensor
 from checkmate.torch.cost_cache import UnitCost
-from checkmate.torch.program import Program, Storage, Unit
+from checkmate.torch.ir import Program, Storage, Unit
 
 
 def planning_graph(program: Program, costs: Sequence[UnitCost], name: str, cost_unit: str, reserved_bytes: int = 0) -> Graph:
@@ -33,7 +33,7 @@ def planning_graph(program: Program, costs: Sequence[UnitCost], name: str, cost_
                 outputs=makes,
                 kind=_kind(unit),
                 workspace=cost.workspace,
-                phase=unit.phase,
+                phase=unit.origin.phase,
                 recomputable=not unit.once,
             )
         )
@@ -57,7 +57,8 @@ def _tensor_name(program: Program, storage: Storage) -> str:
 
 def _inside(unit: Unit, name: str) -> str:
     """With the module that it belongs to."""
-    return f"{unit.module}: {name}" if unit.module else name
+    module = unit.origin.module
+    return f"{module}: {name}" if module else name
 
 
 def _kind(unit: Unit) -> str:

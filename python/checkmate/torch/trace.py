@@ -11,6 +11,7 @@ Two passes over fake tensors, so that nothing is computed and nothing of the mod
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,57 +24,60 @@ from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
 from torch.nn.utils.stateless import _reparametrize_module
 from torch.utils import _pytree as pytree
 
+from checkmate.torch.checks import check_constants, check_trainable, checked_loss, only_device
 from checkmate.torch.errors import CaptureError, explain_capture_failure
-from checkmate.torch.nodes import storage_address, tensors_of
+from checkmate.torch.fx_utils import Origin, set_origin, storage_address, tensors_of
+from checkmate.torch.guards import ModelState
+from checkmate.torch.signature import Signature
 
 LossFn = Callable[..., Any]
 aten = torch.ops.aten
 
 
-@dataclass
-class Capture:
+@dataclass(frozen=True)
+class Trace:
     """The functional graph of a step, and what its inputs and outputs stand for."""
 
     graph: fx.Graph
-    placeholders: list[fx.Node]  # the parameters, the buffers, the tensors of the batch, in this order
-    parameters: list[str]
-    buffers: list[str]
-    constants: dict[str, torch.Tensor]  # tensors that the loss function uses and the model does not own
+    signature: Signature
+    inputs: list[fx.Node]  # in the order of the signature
     loss: fx.Node
-    extras: list[Any]  # the leaves of what was returned beside the loss: nodes or plain values
+    extras: list[Any]  # the leaves of what was returned in addition to the loss: nodes or plain values
     extras_spec: pytree.TreeSpec | None  # None: the loss was returned alone
-    gradients: dict[str, fx.Node]  # of the parameters that have one
+    gradients: dict[str, fx.Node]  # of the parameters that have one, and none to add to
     buffer_updates: dict[str, fx.Node]
     device: torch.device
 
+    @property
+    def outputs(self) -> list[fx.Node]:
+        """What the step hands out."""
+        extras = (extra for extra in self.extras if isinstance(extra, fx.Node))
+        return [self.loss, *extras, *self.gradients.values(), *self.buffer_updates.values()]
 
-def capture_step(model: torch.nn.Module, loss_fn: LossFn, batch: Sequence[Any]) -> Capture:
+
+def trace_step(state: ModelState, loss_fn: LossFn, batch: Sequence[Any]) -> Trace:
     """The step that `loss_fn(model, *batch)` and the backward pass after it take.
+
+    Gradients that the parameters have already are inputs, and are added to as soon as the new ones are made: a plan counts
+    them as resident, and need not hold the new ones to the end.
 
     Leaves parameters, buffers, attributes of modules and the state of random generators as they were.
     """
-    parameters = dict(model.named_parameters())
-    buffers = dict(model.named_buffers())
-    leaves, batch_spec = pytree.tree_flatten(tuple(batch))
-    tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-    device = _only_device(parameters, buffers, tensors)
-    if not any(p.requires_grad for p in parameters.values()):
-        raise CaptureError(
-            "the model has no parameter that requires a gradient: there is nothing to train; "
-            "call requires_grad_(True) on those to be trained"
-        )
+    signature = Signature.of(state, batch)
+    originals = signature.values(state, batch)
+    device = only_device([(signature.describe(i), t) for i, t in enumerate(originals)])
+    check_trainable(state.parameters())
 
     mode = FakeTensorMode(allow_non_fake_inputs=True)
-    recorder = _Recorder(model, loss_fn, leaves, batch_spec, list(parameters), list(buffers))
-    with _left_alone(model, device), explain_capture_failure(), torch.backends.cudnn.flags(enabled=False):
-        originals = [*parameters.values(), *buffers.values(), *tensors]
+    recorder = _Recorder(state, loss_fn, signature)
+    with _left_alone(state.model, device), explain_capture_failure(), torch.backends.cudnn.flags(enabled=False):
         with mode, torch.enable_grad():
             traced = make_fx(_as_function(recorder.step))([_fake(mode, t) for t in originals])
         recorder.label(traced.graph)
         with mode, torch.no_grad(), torch.fx.traceback.preserve_node_meta():
             fakes = [_fake(mode, t).detach() for t in originals]
             functional = make_fx(torch.func.functionalize(_Functional(traced).run_flat))(*fakes)
-    return _assemble(functional, recorder, device)
+        return _Assembly(functional, recorder, mode).trace(state, device)
 
 
 def _as_function(step: Callable[[list[torch.Tensor]], Any]) -> Callable[[list[torch.Tensor]], Any]:
@@ -88,12 +92,9 @@ def _fake(mode: FakeTensorMode, tensor: torch.Tensor) -> torch.Tensor:
 class _Recorder:
     """The step as `make_fx` sees it, and what it notices on the way."""
 
-    model: torch.nn.Module
+    state: ModelState
     loss_fn: LossFn
-    batch_leaves: list[Any]
-    batch_spec: pytree.TreeSpec
-    parameters: list[str]
-    buffers: list[str]
+    signature: Signature
     graded: list[str] = field(default_factory=list)
     extras: list[Any] = field(default_factory=list)
     extras_spec: pytree.TreeSpec | None = None
@@ -101,14 +102,15 @@ class _Recorder:
     modules: list[tuple[int, str]] = field(default_factory=list)  # from this node on, this module runs
 
     def step(self, flat: list[torch.Tensor]) -> list[Any]:
-        named = dict(zip([*self.parameters, *self.buffers], flat, strict=False))
-        batch = self._batch(flat[len(named) :])
-        with _reparametrize_module(self.model, named, tie_weights=True), self._watch_modules():
-            returned = self.loss_fn(self.model, *batch)
+        model = self.state.model
+        named = dict(zip(self.signature.model_inputs, flat, strict=False))
+        batch = self.signature.batch_from(flat[len(named) :])
+        with _reparametrize_module(model, named, tie_weights=True), self._watch_modules():
+            returned = self.loss_fn(model, *batch)
         loss = self._loss_of(returned)
         self.forward_nodes = _node_count()
 
-        trained = {name: named[name] for name in self.parameters if named[name].requires_grad}
+        trained = {name: named[name] for name in self.signature.parameters if named[name].requires_grad}
         gradients = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
         taken = {storage_address(t) for t in [*flat, loss, *tensors_of(self.extras)]}
         outputs: list[Any] = [loss, *self.extras]
@@ -119,40 +121,22 @@ class _Recorder:
             outputs.append(_own_gradient(parameter, gradient, taken))
         return outputs
 
-    def _batch(self, tensors: Sequence[torch.Tensor]) -> Any:
-        remaining = iter(tensors)
-        leaves = [next(remaining) if isinstance(x, torch.Tensor) else x for x in self.batch_leaves]
-        return pytree.tree_unflatten(leaves, self.batch_spec)
-
     def _loss_of(self, returned: Any) -> torch.Tensor:
         loss = returned
         if isinstance(returned, tuple) and returned:
             loss = returned[0]
             self.extras, self.extras_spec = pytree.tree_flatten(tuple(returned[1:]))
             self.extras = [x.detach() if isinstance(x, torch.Tensor) else x for x in self.extras]
-        if not isinstance(loss, torch.Tensor):
-            raise CaptureError(
-                f"the loss function returned {_describe(returned)} and not a loss: "
-                "return a scalar tensor, or a tuple with the loss first"
-            )
-        if loss.numel() != 1:
-            raise CaptureError(
-                f"the loss has the shape {list(loss.shape)} and not one element: reduce it, for example with .mean() or .sum()"
-            )
-        if not loss.requires_grad:
-            raise CaptureError(
-                "the loss does not depend on any parameter that requires a gradient: is it computed under no_grad, or detached?"
-            )
-        return loss.reshape(()) if loss.dim() else loss
+        return checked_loss(loss, returned)
 
     @contextlib.contextmanager
     def _watch_modules(self) -> Iterator[None]:
         """Notes which module the nodes come from, for their names."""
-        names = {id(module): name for name, module in self.model.named_modules()}
+        names = self.state.module_names
         stack = [""]
 
         def enter(module: torch.nn.Module, _: Any) -> None:
-            stack.append(names.get(id(module), stack[-1]))
+            stack.append(names.get(module, stack[-1]))
             self.modules.append((_node_count(), stack[-1]))
 
         def leave(*_: Any) -> None:
@@ -179,11 +163,7 @@ class _Recorder:
             while position >= until:
                 module = following
                 until, following = next(marks)
-            forward = position < self.forward_nodes
-            node.meta["custom"] = {
-                "phase": "forward" if forward else "backward",
-                "module": module if forward else "",
-            }
+            set_origin(node, Origin("forward", module) if position < self.forward_nodes else Origin("backward"))
 
 
 class _Functional(fx.Interpreter):
@@ -217,72 +197,88 @@ def _own_gradient(parameter: torch.Tensor, gradient: torch.Tensor, taken: set[in
     return gradient
 
 
-def _assemble(functional: fx.GraphModule, recorder: _Recorder, device: torch.device) -> Capture:
-    graph = functional.graph
-    placeholders = [node for node in graph.nodes if node.op == "placeholder"]
-    buffer_of = dict(zip(placeholders[len(recorder.parameters) :], recorder.buffers, strict=False))
-    constants = {node.target: getattr(functional, node.target) for node in graph.nodes if node.op == "get_attr"}
-    _refuse_foreign_parameters(constants.values())
+class _Assembly:
+    """Makes a Trace of the functional graph: every tensor from outside becomes an input, every write an output."""
 
-    updates: dict[str, fx.Node] = {}
-    for node in reversed(graph.nodes):
-        if node.op == "call_function" and node.target is aten.copy_.default and node.args[0].op == "placeholder":
-            target, value = node.args[:2]
-            if target not in buffer_of:
-                raise CaptureError(
-                    f"the step writes into {_input_name(target, placeholders, recorder)}: "
-                    "only buffers of the model may change; write into a copy"
-                )
-            updates[buffer_of[target]] = value
-            node.replace_all_uses_with(value)
-            graph.erase_node(node)
+    def __init__(self, functional: fx.GraphModule, recorder: _Recorder, mode: FakeTensorMode) -> None:
+        self.functional = functional
+        self.graph = functional.graph
+        self.recorder = recorder
+        self.signature = recorder.signature
+        self.mode = mode
+        self.inputs = [node for node in self.graph.nodes if node.op == "placeholder"]
 
-    (output,) = (node for node in graph.nodes if node.op == "output")
-    returned = list(output.args[0])
-    loss, rest = returned[0], returned[1:]
-    extras, gradients = rest[: len(recorder.extras)], rest[len(recorder.extras) :]
-    return Capture(
-        graph=graph,
-        placeholders=placeholders,
-        parameters=recorder.parameters,
-        buffers=recorder.buffers,
-        constants=constants,
-        loss=loss,
-        extras=[node if isinstance(value, torch.Tensor) else value for node, value in zip(extras, recorder.extras, strict=True)],
-        extras_spec=recorder.extras_spec,
-        gradients=dict(zip(recorder.graded, gradients, strict=True)),
-        buffer_updates=updates,
-        device=device,
-    )
+    def trace(self, state: ModelState, device: torch.device) -> Trace:
+        recorder = self.recorder
+        updates = self._take_buffer_updates()
+        (output,) = (node for node in self.graph.nodes if node.op == "output")
+        loss, *rest = output.args[0]
+        extra_nodes, made = rest[: len(recorder.extras)], rest[len(recorder.extras) :]
+        extras = [n if isinstance(value, torch.Tensor) else value for n, value in zip(extra_nodes, recorder.extras, strict=True)]
+        gradients = dict(zip(recorder.graded, made, strict=True))
+        accumulated = [name for name in state.names_with_gradient() if name in gradients]
+        for name in accumulated:
+            self._accumulate(name, gradients.pop(name), state.gradient(name))
+        constants = self._take_constants()
+        return Trace(
+            graph=self.graph,
+            signature=dataclasses.replace(self.signature, accumulated=tuple(accumulated), constants=tuple(constants)),
+            inputs=self.inputs,
+            loss=loss,
+            extras=[
+                node if isinstance(value, torch.Tensor) else value for node, value in zip(extras, recorder.extras, strict=True)
+            ],
+            extras_spec=recorder.extras_spec,
+            gradients=gradients,
+            buffer_updates=updates,
+            device=device,
+        )
 
+    def _take_buffer_updates(self) -> dict[str, fx.Node]:
+        """The values to copy into buffers at the end, in place of the copies at the end of the graph."""
+        first = len(self.signature.parameters)
+        buffer_of = dict(zip(self.inputs[first:], self.signature.buffers, strict=False))
+        updates: dict[str, fx.Node] = {}
+        for node in reversed(self.graph.nodes):
+            if node.op == "call_function" and node.target is aten.copy_.default and node.args[0].op == "placeholder":
+                target, value = node.args[:2]
+                if target not in buffer_of:
+                    raise CaptureError(
+                        f"the step writes into {self.signature.describe(self.inputs.index(target))}: "
+                        "only buffers of the model may change; write into a copy"
+                    )
+                updates[buffer_of[target]] = value
+                node.replace_all_uses_with(value)
+                self.graph.erase_node(node)
+        return updates
 
-def _refuse_foreign_parameters(constants: Any) -> None:
-    for tensor in constants:
-        if tensor.requires_grad and not isinstance(tensor, FakeTensor):
-            raise CaptureError(
-                f"the loss function uses a tensor of shape {list(tensor.shape)} that requires a gradient and is "
-                "no parameter of the model: put both into one torch.nn.Module and compile that"
-            )
+    def _accumulate(self, name: str, made: fx.Node, existing: torch.Tensor) -> None:
+        """Adds the gradient that was made to the existing one, right after it was made."""
+        total = self._add_input("grad_" + name.replace(".", "_"), torch.empty_like(existing, device="meta"))
+        with self.graph.inserting_after(made):
+            added = self.graph.call_function(aten.add_.Tensor, (total, made))
+        added.meta["val"] = total.meta["val"]
+        set_origin(added, Origin("update"))
 
+    def _take_constants(self) -> list[torch.Tensor]:
+        """Tensors that the graph holds, as inputs of it."""
+        places: dict[torch.Tensor, fx.Node] = {}
+        for node in [node for node in self.graph.nodes if node.op == "get_attr"]:
+            constant = getattr(self.functional, str(node.target))
+            check_constants([constant])
+            if constant not in places:
+                fake = constant if isinstance(constant, FakeTensor) else self.mode.from_tensor(constant)
+                places[constant] = self._add_input(node.name, fake)
+            node.replace_all_uses_with(places[constant])
+            self.graph.erase_node(node)
+        return list(places)
 
-def _only_device(parameters: dict[str, Any], buffers: dict[str, Any], batch: Sequence[torch.Tensor]) -> torch.device:
-    named = [
-        *((f"parameter {name}", t) for name, t in parameters.items()),
-        *((f"buffer {name}", t) for name, t in buffers.items()),
-        *((f"tensor {i} of the batch", t) for i, t in enumerate(batch)),
-    ]
-    if not named:
-        raise CaptureError("the model has no parameters: there is nothing to train")
-    first_name, first = named[0]
-    for name, tensor in named:
-        if tensor.device != first.device and not (tensor.dim() == 0 and tensor.device.type == "cpu"):
-            raise CaptureError(
-                f"{first_name} is on {first.device} and {name} is on {tensor.device}: one plan is for one device; "
-                "move all of them to the same one"
-            )
-        if tensor.device.type == "meta":
-            raise CaptureError(f"{name} is on the meta device and has no values: give the model real tensors")
-    return torch.device(first.device)
+    def _add_input(self, name: str, fake: torch.Tensor) -> fx.Node:
+        with self.graph.inserting_after(self.inputs[-1]):
+            node = self.graph.placeholder(name)
+        node.meta["val"] = fake
+        self.inputs.append(node)
+        return node
 
 
 @contextlib.contextmanager
@@ -303,14 +299,3 @@ def _node_count() -> int:
     mode = get_proxy_mode()
     assert mode is not None, "a step is recorded only while it is traced"
     return len(mode.tracer.graph.nodes)
-
-
-def _input_name(node: fx.Node, placeholders: list[fx.Node], recorder: _Recorder) -> str:
-    position = placeholders.index(node)
-    if position < len(recorder.parameters):
-        return f"parameter {recorder.parameters[position]}"
-    return f"tensor {position - len(recorder.parameters) - len(recorder.buffers)} of the batch"
-
-
-def _describe(value: Any) -> str:
-    return "nothing" if value is None else f"a {type(value).__name__}"

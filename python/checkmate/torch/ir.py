@@ -1,0 +1,81 @@
+"""A training step as units of work over blocks of storage: what a plan orders and generated code runs.
+
+A *storage* is a block of memory. Views, reshapes and transposes are not units: they belong to the storage of their
+base and are made again next to whoever reads them. A *unit* is an aten op that makes new storages, together with
+the ops, most of them pointwise, that may write over its result in place:
+
+    convolution -> native_batch_norm -> relu        units: [convolution] [native_batch_norm, relu_]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import fx
+
+from checkmate.torch.fx_utils import Origin, origin
+from checkmate.torch.trace import Trace
+
+
+@dataclass
+class Storage:
+    """A block of memory."""
+
+    name: str
+    bytes: int
+    unit: int | None  # the one that makes it; None: resident
+    output: bool = False
+
+
+@dataclass
+class Call:
+    """One aten op of a unit. With `target` the in-place form, the value at `written` is overwritten."""
+
+    node: fx.Node
+    target: Any
+    written: int | None = None  # which argument
+
+    @property
+    def arguments(self) -> list[Any]:
+        """As `target` takes them: what is written comes first."""
+        arguments = list(self.node.args)
+        if self.written is not None:
+            arguments.insert(0, arguments.pop(self.written))
+        return arguments
+
+
+@dataclass
+class Unit:
+    """What runs as a whole."""
+
+    calls: list[Call]
+    reads: list[int] = field(default_factory=list)  # storages
+    makes: list[int] = field(default_factory=list)
+    once: bool = False  # random, or with an effect: never runs again
+
+    @property
+    def node(self) -> fx.Node:
+        """Of its first op."""
+        return self.calls[0].node
+
+    @property
+    def writes_resident(self) -> bool:
+        """Whether it changes what the step did not make, such as the gradients of earlier steps."""
+        return not self.makes
+
+    @property
+    def origin(self) -> Origin:
+        """Where its first op comes from."""
+        return origin(self.node)
+
+
+@dataclass
+class Program:
+    """Units in the order in which the step runs them."""
+
+    trace: Trace
+    units: list[Unit]
+    storages: list[Storage]
+    storage_of: dict[fx.Node, int]  # of each node with one tensor, or with several views of one storage
+    results: dict[tuple[fx.Node, int], fx.Node]  # the first getitem of each output of a node with several

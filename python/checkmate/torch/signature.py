@@ -1,0 +1,67 @@
+"""The order of a step's inputs, which everything that hands them over agrees on here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from checkmate.torch.guards import ModelState
+
+_TENSOR = object()  # stands for a tensor of the batch, which the signature must not keep alive
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Inputs are the parameters, the buffers, the tensors of the batch, the gradients to add to, and the constants.
+
+    Constants are tensors that the loss function reads and the model does not own.
+    """
+
+    parameters: tuple[str, ...]
+    buffers: tuple[str, ...]
+    batch_leaves: tuple[Any, ...]  # plain values, and _TENSOR for each tensor
+    batch_spec: pytree.TreeSpec
+    accumulated: tuple[str, ...] = ()  # parameters whose gradients are added to those of earlier steps
+    constants: tuple[torch.Tensor, ...] = ()
+
+    @staticmethod
+    def of(state: ModelState, batch: Sequence[Any]) -> Signature:
+        """Of a step that reads the model and the batch."""
+        leaves, spec = pytree.tree_flatten(tuple(batch))
+        plain = tuple(_TENSOR if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves)
+        return Signature(tuple(state.parameter_names), tuple(state.buffer_names), plain, spec)
+
+    @property
+    def model_inputs(self) -> tuple[str, ...]:
+        """The names of the inputs that the model owns: the first ones."""
+        return (*self.parameters, *self.buffers)
+
+    def values(self, state: ModelState, batch: Sequence[Any]) -> list[torch.Tensor]:
+        """What a call hands over, in order."""
+        return [
+            *state.parameters(),
+            *state.buffers(),
+            *tensors_of_batch(batch),
+            *(state.gradient(name) for name in self.accumulated),
+            *self.constants,
+        ]
+
+    def batch_from(self, tensors: Sequence[torch.Tensor]) -> Any:
+        """The batch as the loss function takes it, with these tensors in the place of its own."""
+        remaining = iter(tensors)
+        leaves = [next(remaining) if leaf is _TENSOR else leaf for leaf in self.batch_leaves]
+        return pytree.tree_unflatten(leaves, self.batch_spec)
+
+    def describe(self, position: int) -> str:
+        """What the input at this position is, in words."""
+        owned = [*(f"parameter {n}" for n in self.parameters), *(f"buffer {n}" for n in self.buffers)]
+        return owned[position] if position < len(owned) else f"tensor {position - len(owned)} of the batch"
+
+
+def tensors_of_batch(batch: Sequence[Any]) -> list[torch.Tensor]:
+    """In the order in which the step takes them."""
+    return [leaf for leaf in pytree.tree_leaves(tuple(batch)) if isinstance(leaf, torch.Tensor)]
