@@ -19,7 +19,7 @@ _INDEX = 2**32
 
 def text(value: object, what: str, of: str = "") -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{what}{of} is a string, got {value!r:.60}")
+        raise TypeError(f"{what}{of} must be a string, got {value!r:.60}")
     if not value.isascii():
         try:
             value.encode()
@@ -30,28 +30,28 @@ def text(value: object, what: str, of: str = "") -> str:
 
 def path(value: object) -> str:
     if not isinstance(value, (str, os.PathLike)):
-        raise TypeError(f"a path is a string or a pathlib.Path, got {value!r:.60}")
+        raise TypeError(f"a path must be a string or a pathlib.Path, got {value!r:.60}")
     result = text(os.fspath(value), "a path")
     if "\0" in result:
-        raise Error(f"a path has no NUL character, got {result!r:.60}")
+        raise Error(f"a path must not contain a NUL character, got {result!r:.60}")
     return result
 
 
 def flag(value: object, what: str, of: str = "") -> bool:
     if not isinstance(value, bool):
-        raise TypeError(f"{what}{of} is True or False, got {value!r:.60}")
+        raise TypeError(f"{what}{of} must be True or False, got {value!r:.60}")
     return value
 
 
 def whole(value: object, what: str, of: str = "", *, limit: int = _INT64, code: str = "invalid_argument") -> int:
-    """An int, or what stands for one, such as NumPy's; a float does not, even a round one."""
+    """An int, or an integer type of another library such as NumPy; not a float, even if it is integral."""
     if type(value) is int:  # most are, and asking for a protocol is slow
         result = value
     elif isinstance(value, SupportsIndex) and not isinstance(value, bool):
         result = operator.index(value)
     else:
         hint = f": write {int(value)}" if isinstance(value, float) and value.is_integer() else ""
-        raise TypeError(f"{what}{of} is a whole number, got {value!r:.60}{hint}")
+        raise TypeError(f"{what}{of} must be a whole number, got {value!r:.60}{hint}")
     if not -limit <= result < limit:
         raise Error(f"{what}{of} is too large: {_short(result)}", code)
     return result
@@ -60,7 +60,7 @@ def whole(value: object, what: str, of: str = "", *, limit: int = _INT64, code: 
 def natural(value: object, what: str, of: str = "", *, limit: int = _INT64) -> int:
     result = whole(value, what, of, limit=limit)
     if result < 0:
-        raise Error(f"{what}{of} is 0 or more, got {result}")
+        raise Error(f"{what}{of} must be 0 or more, got {result}")
     return result
 
 
@@ -71,18 +71,18 @@ def amount(value: object, what: str, of: str = "") -> int:
 
 def number(value: object, what: str) -> float:
     if isinstance(value, (bool, str, bytes)) or not isinstance(value, SupportsFloat):
-        raise TypeError(f"{what} is a number, got {value!r:.60}")
+        raise TypeError(f"{what} must be a number, got {value!r:.60}")
     try:
         result = float(value)
     except OverflowError:
         raise Error(f"{what} is too large") from None
     if math.isnan(result):
-        raise Error(f"{what} is a number, got nan")
+        raise Error(f"{what} must be a number, got nan")
     return result
 
 
 def indices(values: object, what: str, of: str = "") -> tuple[int, ...]:
-    """Places in a list of ops or tensors; whether they are in it, the core finds out."""
+    """Indices of ops or tensors; the core checks that they are in range."""
     return tuple([natural(value, f"each of {what}", of, limit=_INDEX) for value in sequence(values, what, of)])
 
 
@@ -90,10 +90,10 @@ def sequence(values: object, what: str, of: str = "") -> Sequence[object]:
     if isinstance(values, (list, tuple)):
         return values
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise TypeError(f"{what}{of} is a sequence, got {values!r:.60}")
+        raise TypeError(f"{what}{of} must be a sequence, got {values!r:.60}")
     return list(values)
 
 
 def _short(value: int) -> str:
-    # Python refuses to write down ints of thousands of digits.
+    # Python refuses to format ints of thousands of digits.
     return str(value) if value.bit_length() <= 256 else f"a number of {value.bit_length()} bits"

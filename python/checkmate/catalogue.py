@@ -11,23 +11,23 @@ __all__ = ["Method", "Network", "methods", "zoo"]
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A way to look for plans."""
+    """A method of :func:`checkmate.solve`."""
 
     name: str
     summary: str
     exact: bool
-    """Optimal, and infeasible proven, within its limits of size and time."""
+    """Finds an optimal plan, or proves that none fits, within its limits of size and time."""
     needs_chain: bool
-    """Only where the forward part is a chain."""
+    """Works only if the forward pass is a chain."""
     free_order: bool
-    """Can move first runs."""
+    """Can move first runs (free order)."""
     plans: bool
-    """False: it only looks for a bound."""
+    """False if it only computes a bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a network, with the value that it has unless told."""
+    """A parameter of a network, with its default value."""
 
     name: str
     fallback: str

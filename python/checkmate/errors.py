@@ -1,4 +1,4 @@
-"""What can go wrong. Everything that this package raises on purpose is an :class:`Error`, and so a ``ValueError``."""
+"""Errors. Everything that this package raises on purpose is an :class:`Error`, which is a ``ValueError``."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class NoPlanError(Error):
 
 
 class TorchMissingError(Error, ImportError):
-    """What was asked for needs PyTorch, which is not installed."""
+    """PyTorch is needed and not installed."""
 
     def __init__(self) -> None:
         super().__init__("PyTorch is not installed: pip install torch==2.13.0", "no_torch")
@@ -72,7 +72,7 @@ class TorchMissingError(Error, ImportError):
 
 
 class MatplotlibMissingError(Error, ImportError):
-    """A picture needs matplotlib, which is not installed."""
+    """matplotlib is needed and not installed."""
 
     def __init__(self) -> None:
         super().__init__("matplotlib is not installed: pip install matplotlib", "no_matplotlib")

@@ -17,7 +17,7 @@ __all__ = ["Graph", "Op", "Tensor", "load"]
 class Tensor:
     """A block of storage. A view of another tensor is not a tensor: its users use the base.
 
-    A ``resident`` tensor is made by no op and always there (a parameter, a buffer, the batch); an ``output`` stays from its
+    A ``resident`` tensor is made by no op and always in memory (a parameter, a buffer, the batch); an ``output`` stays from its
     last run to the end (the loss, a gradient).
     """
 
@@ -36,7 +36,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """A step of the computation, which may run more than once.
+    """A computation that may run more than once.
 
     ``inputs`` and ``outputs`` are indices of the graph's tensors; ``workspace`` bytes are held only while it runs; ``phase`` is
     ``forward``, ``loss``, ``backward`` or ``update``. An op that is not ``recomputable`` (random numbers, collectives, side
@@ -78,13 +78,13 @@ class Op:
             "recomputable": _checks.flag(recomputable, "recomputable", of_op),
         }
         if phase not in self.PHASES:
-            raise Error(f"phase{of_op} is one of {', '.join(self.PHASES)}, got {phase!r:.60}", "invalid_graph")
+            raise Error(f"phase{of_op} must be one of {', '.join(self.PHASES)}, got {phase!r:.60}", "invalid_graph")
         for field, value in fields.items():
             object.__setattr__(self, field, value)
 
 
 class Graph:
-    """A training step. Immutable, and checked as a whole when it is made: :class:`checkmate.Error` names what does not fit.
+    """A training step. Immutable, and checked when it is made: :class:`checkmate.Error` says what is wrong.
 
     >>> graph = Graph("tiny", [Tensor("x", 4096)], [Op("f", 10, inputs=[], outputs=[0])])
     >>> graph.keep_all_peak
@@ -109,10 +109,10 @@ class Graph:
         tensors, ops = tuple(tensors), tuple(ops)
         for tensor in tensors:
             if not isinstance(tensor, Tensor):
-                raise TypeError(f"each of tensors is a checkmate.Tensor, got {tensor!r:.60}")
+                raise TypeError(f"each of tensors must be a checkmate.Tensor, got {tensor!r:.60}")
         for op in ops:
             if not isinstance(op, Op):
-                raise TypeError(f"each of ops is a checkmate.Op, got {op!r:.60}")
+                raise TypeError(f"each of ops must be a checkmate.Op, got {op!r:.60}")
         handle = _core.build_graph(
             _checks.text(name, "a graph's name"),
             [(t.name, t.bytes, t.resident, t.output) for t in tensors],
@@ -135,7 +135,7 @@ class Graph:
 
     @classmethod
     def from_json(cls, text: str) -> Graph:
-        """From the text of a graph file of any format that ``load`` reads."""
+        """From the text of a graph file, in any format that ``load`` reads."""
         return cls._of(_core.parse_graph(_checks.text(text, "a graph's JSON")))
 
     def to_json(self) -> str:
@@ -148,31 +148,31 @@ class Graph:
 
     @property
     def name(self) -> str:
-        """What the graph is called."""
+        """The name of the graph."""
         return self._handle.name
 
     @property
     def cost_unit(self) -> str:
-        """What one unit of cost is: ``ns``, ``mac``, ..."""
+        """The unit of costs: ``ns``, ``mac``, ..."""
         return self._handle.cost_unit
 
     @property
     def tensors(self) -> list[Tensor]:
-        """All of them; their places in the list are what ops refer to."""
+        """In the order in which ops refer to them."""
         if self._tensors is None:
             object.__setattr__(self, "_tensors", tuple(Tensor(*row) for row in self._handle.tensors()))
         return list(self._tensors or ())
 
     @property
     def ops(self) -> list[Op]:
-        """In their topological order. A tensor that was listed twice among the inputs is there once."""
+        """In topological order. A tensor that was listed twice among the inputs appears once."""
         if self._ops is None:
             object.__setattr__(self, "_ops", tuple(Op(*row) for row in self._handle.ops()))
         return list(self._ops or ())
 
     @property
     def fixed_bytes(self) -> int:
-        """Memory that is there all the time: the resident tensors and ``reserved_bytes``."""
+        """Memory that is always in use: the resident tensors and ``reserved_bytes``."""
         return self._handle.fixed_bytes
 
     @property
@@ -192,7 +192,7 @@ class Graph:
 
     @property
     def structural_minimum(self) -> tuple[int, int]:
-        """``(bytes, op index)``: that op alone needs so much, without ``fixed_bytes``, and no plan can do with less."""
+        """``(bytes, op index)``: what the largest op needs by itself, without ``fixed_bytes``. No plan needs less."""
         return self._handle.structural_minimum()
 
     @property
@@ -201,7 +201,7 @@ class Graph:
         return self._handle.sha256()
 
     def with_costs(self, costs: Iterable[int], cost_unit: str | None = None) -> Graph:
-        """The same graph with other costs, one an op."""
+        """The same graph with other costs, one per op."""
         counts = [_checks.amount(cost, "each of costs") for cost in _checks.sequence(costs, "costs")]
         unit = self.cost_unit if cost_unit is None else _checks.text(cost_unit, "cost_unit")
         return Graph._of(self._handle.with_costs(counts, unit))
@@ -211,7 +211,7 @@ class Graph:
         return Graph._of(self._handle.with_cost_model(_checks.text(spec, "a cost model")))
 
     def parse_budget(self, budget: str | int) -> int:
-        """Bytes for everything: of ``"2GiB"``, ``"16GB"``, an int, or ``"60%"`` of ``keep_all_peak`` on top of
+        """Bytes for everything: ``"2GiB"``, ``"16GB"``, an int, or ``"60%"`` of ``keep_all_peak`` in addition to
         ``fixed_bytes``."""
         if isinstance(budget, str):
             return self._handle.parse_budget(_checks.text(budget, "budget"))
@@ -221,7 +221,7 @@ class Graph:
         return count
 
     def __len__(self) -> int:
-        """How many ops there are."""
+        """The number of ops."""
         return self._handle.op_count
 
     def __eq__(self, other: object) -> bool:
@@ -243,14 +243,14 @@ class Graph:
         return Graph.from_json, (self.to_json(),)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a checkmate.Graph does not change: cannot set {name!r}")
+        raise AttributeError(f"a checkmate.Graph is immutable: cannot set {name!r}")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a checkmate.Graph does not change: cannot delete {name!r}")
+        raise AttributeError(f"a checkmate.Graph is immutable: cannot delete {name!r}")
 
 
 def handle_of(graph: Graph) -> _core.Graph:
-    """What the core knows the graph by."""
+    """The core's graph."""
     if not isinstance(graph, Graph):
         raise TypeError(f"expected a checkmate.Graph, got {graph!r:.60}")
     return graph._handle

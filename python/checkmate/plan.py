@@ -1,4 +1,4 @@
-"""Plans: which op runs at each step, what is freed after it, and what is known of the whole."""
+"""Plans: which op runs at each step, what is freed after it, and what is known about the whole."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ class Plan:
     """A way to run a graph within a budget. Immutable; replayed and checked before you see it.
 
     Made by :func:`checkmate.solve`, :meth:`keep_all`, :meth:`from_steps` and :func:`checkmate.load_plan`. Two plans are equal
-    when they do the same on the same graph and the same is known of them, however long it took to find them.
+    when they do the same on the same graph and the same is known about them, however long the searches took.
     """
 
     graph: Graph
     budget: int
     """Bytes that the plan may use, ``graph.fixed_bytes`` included."""
     cost: int
-    """Of all its runs, in ``graph.cost_unit``."""
+    """The cost of all runs, in ``graph.cost_unit``."""
     peak: int
-    """The most bytes that are in use at a step, ``graph.fixed_bytes`` included."""
+    """The most bytes in use at any step, ``graph.fixed_bytes`` included."""
     lower_bound: int
     """No plan of that order is cheaper."""
     stage_lower_bound: int | None = None
-    """No plan of the paper's class is (docs/concepts.md), where that is known."""
+    """No plan of the paper's class is cheaper (docs/concepts.md); ``None`` if unknown."""
     status: str
     """``optimal`` or ``feasible``."""
     method: str
-    """What found it."""
+    """The method that found the plan."""
     order: str
     """``fixed``: first runs follow the graph's order; ``free``: they may move."""
     seed: int = 0
@@ -57,12 +57,12 @@ class Plan:
     seconds: float = field(default=0.0, compare=False)
     """How long the search took."""
     first_plan_seconds: float = field(default=0.0, compare=False)
-    """When it had its first plan."""
+    """How long it took to find the first plan."""
     _handle: _core.Plan = field(hash=False)
 
     @classmethod
     def keep_all(cls, graph: Graph) -> Plan:
-        """Runs every op once, in the graph's order; the budget is what that takes."""
+        """Runs every op once, in the graph's order. The budget is the peak of that."""
         return cls._checked(graph, _core.keep_all_plan(handle_of(graph)), method="keep-all")
 
     @classmethod
@@ -77,10 +77,10 @@ class Plan:
         lower_bound: int | None = None,
         seed: int = 0,
     ) -> Plan:
-        """A plan made elsewhere: the op of each step. Tensors are freed as early as can be.
+        """A plan made elsewhere: the op of each step. Tensors are freed as early as possible.
 
-        Without a budget, it is the plan's peak. An :class:`checkmate.Error` tells why the steps cannot run, or break the budget
-        or the order. The lower bound is believed, unless the plan itself is cheaper; without one it is ``graph.keep_all_cost``.
+        The budget is the plan's peak by default. An :class:`checkmate.Error` says why the steps cannot run, or which limit they
+        break. The lower bound is trusted, unless the plan itself is cheaper; by default it is ``graph.keep_all_cost``.
         """
         handle = _core.plan_from_steps(handle_of(graph), _checks.indices(steps, "steps"))
         return cls._checked(
@@ -139,7 +139,7 @@ class Plan:
 
     @property
     def keep_all_cost(self) -> int:
-        """Of running every op of the graph once."""
+        """The cost of running every op of the graph once."""
         return self.graph.keep_all_cost
 
     @property
@@ -149,12 +149,12 @@ class Plan:
 
     @property
     def gap(self) -> float:
-        """How much of ``cost`` a best plan can save at most: ``(cost - lower_bound) / cost``."""
+        """The share of ``cost`` that the best possible plan saves at most: ``(cost - lower_bound) / cost``."""
         return (self.cost - self.lower_bound) / self.cost if self.cost else 0.0
 
     @property
     def recomputed(self) -> list[tuple[int, int, int]]:
-        """``(op index, runs beyond the first, their cost)``, the dearest first."""
+        """``(op index, runs beyond the first, their cost)``, the most expensive first."""
         return _core.recomputed(handle_of(self.graph), self._handle)
 
     @property
@@ -170,7 +170,7 @@ class Plan:
         """
         if find_spec("matplotlib") is None:
             raise MatplotlibMissingError
-        # It takes a second to import: not before somebody asks for it.
+        # matplotlib takes a second to import.
         drawn: Axes = import_module("checkmate.plots").draw(self, _checks.text(kind, "kind"), ax)
         return drawn
 
@@ -193,7 +193,7 @@ class Plan:
         _core.write_file(_checks.path(path), self.to_json())
 
     def to_html(self, points: Iterable[SweepPoint] = ()) -> str:
-        """The page of docs/report.md: the plan beside keeping everything, in one file that opens offline.
+        """The page of docs/report.md: the plan next to keep-all, in one file that works offline.
 
         ``points``: of :func:`checkmate.sweep` on the same graph, for overhead against budget.
         """
@@ -209,7 +209,7 @@ class Plan:
 
     def _point_row(self, point: SweepPoint) -> tuple[int, str, str, int | None, int | None]:
         if point.plan is not None and point.plan.graph != self.graph:
-            raise Error(f"the point of {point.method} at {_core.bytes_text(point.budget)} is of another graph")
+            raise Error(f"the point of {point.method} at {_core.bytes_text(point.budget)} belongs to another graph")
         cost = None if point.plan is None else point.plan.cost
         # Where no plan fits, every bound holds: it says nothing.
         return point.budget, point.method, point.status, cost, None if point.status == "infeasible" else point.lower_bound
@@ -219,7 +219,7 @@ class Plan:
         _core.write_file(_checks.path(path), self.to_html(points))
 
     def _repr_html_(self) -> str | None:
-        """How a notebook shows the plan: the page, in a frame that may do nothing but draw itself."""
+        """How a notebook shows the plan: the page, in a sandboxed frame."""
         page = html.escape(self.to_html())
         if len(page) > _LARGEST_FRAME:
             return None
@@ -227,7 +227,7 @@ class Plan:
         return f'<iframe title="Checkmate report" sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'
 
     def __len__(self) -> int:
-        """How many steps there are."""
+        """The number of steps."""
         return self._handle.step_count()
 
     def __str__(self) -> str:
@@ -258,7 +258,7 @@ class Plan:
 
 
 def load_plan(path: str | os.PathLike[str], graph: Graph) -> Plan:
-    """A plan of this graph from a file, replayed: an :class:`checkmate.Error` where it cannot run, or is not what it says."""
+    """A plan of this graph from a file, replayed: an :class:`checkmate.Error` says why it cannot run, or which claim is false."""
     record = _core.read_plan(_checks.path(path), handle_of(graph))
     plan = Plan._checked(
         graph,
@@ -271,12 +271,12 @@ def load_plan(path: str | os.PathLike[str], graph: Graph) -> Plan:
     )
     for what, claimed, real in (("cost", record.cost, plan.cost), ("peak_bytes", record.peak, plan.peak)):
         if claimed is not None and claimed != real:
-            raise Error(f"{os.fspath(path)}: the file says {what} {claimed}, but it is {real}", "invalid_plan")
+            raise Error(f"{os.fspath(path)}: the file claims {what} {claimed}, but it is {real}", "invalid_plan")
     return plan
 
 
 def _reserve(graph: Graph) -> str:
-    return f" (in both {_core.bytes_text(graph.reserved_bytes)} that are reserved)" if graph.reserved_bytes else ""
+    return f" (both including {_core.bytes_text(graph.reserved_bytes)} reserved)" if graph.reserved_bytes else ""
 
 
 def _counted(count: int, thing: str) -> str:

@@ -16,7 +16,7 @@ from .plan import Plan
 
 __all__ = ["draw"]
 
-# Of Okabe and Ito, which people who are colour-blind can tell apart; as in the pictures of `checkmate plot`.
+# The palette of Okabe and Ito, which is safe for colour-blind readers; the same as in `checkmate plot`.
 _GREY, _BLUE, _VERMILLION, _ORANGE = "#9A9A9A", "#0072B2", "#D55E00", "#E69F00"
 _KEPT = "#CFE2F0"
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -26,7 +26,7 @@ def draw(plan: Plan, kind: str, ax: Axes | None) -> Axes:
     """Draws on the axes that are given, or on new ones."""
     drawers: dict[str, Callable[[Plan, Axes], None]] = {"timeline": _timeline, "map": _map}
     if kind not in drawers:
-        raise Error(f"kind is {' or '.join(map(repr, drawers))}, got {kind!r:.60}")
+        raise Error(f"kind must be {' or '.join(map(repr, drawers))}, got {kind!r:.60}")
     if ax is None:
         _, ax = pyplot.subplots(figsize=(9, 4.5) if kind == "timeline" else (6, 6), layout="constrained")
     drawers[kind](plan, ax)
@@ -43,7 +43,7 @@ def _timeline(plan: Plan, ax: Axes) -> None:
     unit = 1024**power
     for memory, colour, label in (
         (kept.memory, _GREY, f"keep everything: {_core.bytes_text(kept.peak)}"),
-        (plan.memory, _BLUE, f"plan: {_core.bytes_text(plan.peak)}, {plan.overhead - 1:.1%} more work"),
+        (plan.memory, _BLUE, f"plan: {_core.bytes_text(plan.peak)}, {plan.overhead - 1:.1%} extra cost"),
     ):
         ax.stairs([amount / unit for amount in memory], color=colour, fill=True, alpha=0.2)
         ax.stairs([amount / unit for amount in memory], color=colour, linewidth=1.6, label=label, baseline=None)

@@ -1,4 +1,4 @@
-"""How a search tells how far it is."""
+"""Progress of a search: callbacks, and a live line."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ProgressOption: TypeAlias = Callable[[Progress], object] | Literal[False] | None
 
 
 class Listener(NamedTuple):
-    """What the core calls: with what is new, and a few times a second with nothing."""
+    """What the core calls: `report` with news, `tick` a few times per second."""
 
     report: Callable[[float, int | None, int | None, str], None] | None = None
     tick: Callable[[], None] | None = None
@@ -45,11 +45,11 @@ class Listener(NamedTuple):
 
 @contextmanager
 def listening(progress: ProgressOption, line: ProgressLine) -> Iterator[Listener]:
-    """The caller's own function; or the line, where somebody watches; or nobody."""
+    """The caller's own function; or the line, if stderr is a terminal or a notebook; or nothing."""
     if callable(progress):
         yield Listener(report=lambda *state: _ignore(progress(Progress(*state))))
     elif progress is not None and progress is not False:
-        raise TypeError(f"progress is None, False or a function, got {progress!r:.60}")
+        raise TypeError(f"progress must be None, False or a function, got {progress!r:.60}")
     elif progress is None and _watched():
         try:
             yield Listener(line.report, line.tick)
@@ -72,13 +72,13 @@ class ProgressLine:
         self.begin(task)
 
     def begin(self, task: str) -> None:
-        """Another search, which knows nothing yet."""
+        """Starts the line of another search."""
         self._task = task
         self._cost: int | None = None
         self._bound: int | None = None
 
     def report(self, _seconds: float, cost: int | None, bound: int | None, _method: str) -> None:
-        """Keeps what is new; what is not told again still holds."""
+        """Keeps what is new; what is not repeated still holds."""
         self._cost = self._cost if cost is None else cost
         self._bound = self._bound if bound is None else bound
         self.tick()
@@ -100,7 +100,7 @@ class ProgressLine:
         self._write("  ".join(parts))
 
     def clear(self) -> None:
-        """Leaves the terminal as it was."""
+        """Restores the terminal."""
         if self._width:
             self._write("")
             self._write("")
@@ -111,7 +111,7 @@ class ProgressLine:
             sys.stderr.write(f"\r{text:<{self._width}}")
             sys.stderr.flush()
         except (OSError, ValueError):
-            pass  # nobody is there any more: no reason to end a search
+            pass  # a closed terminal is no reason to end a search
         self._width = len(text)
 
 

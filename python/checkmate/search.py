@@ -1,4 +1,4 @@
-"""Looking for plans: at one budget, at many, and for the largest batch."""
+"""Searches: for a plan at one budget, at many budgets, and for the largest batch."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ def solve(
 
     ``budget``: bytes for everything, as :meth:`Graph.parse_budget` reads them: ``"60%"``, ``"6GiB"``, an int.
     ``method``: one of :func:`checkmate.methods`. ``order``: ``"free"`` lets first runs move too.
-    ``time_limit``: seconds, then the best so far. ``threads``: all cores, at most 8, unless told.
-    ``gap``: enough when the plan is proven to be so near the best. ``moves``: with one thread and a number of moves in place of
-    time, the same ``seed`` gives the same plan. ``start``: a plan, or the op of each step, to begin with; ignored where it does
-    not fit.
-    ``progress``: a function that is called with each :class:`Progress`, ``False`` for none, ``None`` for a live line on stderr
-    where that is a terminal or a notebook. What it raises ends the search and is raised here.
+    ``time_limit``: in seconds; then the best plan so far is returned. ``threads``: all cores, at most 8, by default.
+    ``gap``: stop when the plan is proven to be this close to the best. ``moves``: stop after this many moves (0: no limit);
+    with one thread, the same ``seed`` then gives the same plan. ``start``: a plan, or the op of each step, to start from;
+    ignored if it does not fit.
+    ``progress``: a function that is called with each :class:`Progress`; ``False`` for none; ``None`` for a live line on stderr if
+    that is a terminal or a notebook. An exception that it raises ends the search and is raised here.
 
-    Other Python threads go on meanwhile. Ctrl-C, in the main thread, ends the search: the best plan so far is returned, or
-    ``KeyboardInterrupt`` raised if there is none or at a second Ctrl-C.
+    Other Python threads keep running. Ctrl-C in the main thread ends the search: the best plan so far is returned, or
+    ``KeyboardInterrupt`` is raised if there is none, or at a second Ctrl-C.
 
-    Raises :class:`InfeasibleError` where it is proven that no plan fits, :class:`NoPlanError` where none was found,
-    :class:`Error` for options that make no sense.
+    Raises :class:`InfeasibleError` if it is proven that no plan fits, :class:`NoPlanError` if none was found, and
+    :class:`Error` for invalid options.
     """
     handle = handle_of(graph)
     count = graph.parse_budget(budget)
@@ -74,7 +74,7 @@ def solve(
 
 @dataclass(frozen=True, slots=True)
 class SweepPoint:
-    """What a method found at a budget."""
+    """What a method found at one budget."""
 
     budget: int
     method: str
@@ -93,10 +93,10 @@ def sweep(
     start: Plan | Iterable[int] | None = None,
     **options: Unpack[SolveOptions],
 ) -> list[SweepPoint]:
-    """Every method at every budget, from the smallest up: each point begins with the plan of the one before, so that more memory
-    never costs more.
+    """Every method at every budget, from the smallest up: each point starts from the plan of the previous one, so that more
+    memory never costs more.
 
-    ``budgets``: ``"90%..20%:10%"``, ``"60%,6GiB"``, or a list. Points come by method, then by rising budget.
+    ``budgets``: ``"90%..20%:10%"``, ``"60%,6GiB"``, or a list. Points are sorted by method, then by rising budget.
     The options are those of :func:`solve`, for each point. Ctrl-C ends the sweep: the points so far are returned.
     """
     handle = handle_of(graph)
@@ -134,15 +134,15 @@ class MaxBatch:
     """The largest batch that was found."""
 
     batch: int
-    """0 when none fits."""
+    """0 if none fits."""
     upper_limit: int
     """Proven: no larger batch has a plan."""
     proven: bool
-    """The two are the same."""
+    """Whether ``batch`` equals ``upper_limit``."""
     overhead: float
     """Of the plan for ``batch``."""
     certificate: str
-    """Why a larger batch does not fit, or that it is not proven."""
+    """Why a larger batch does not fit, or that this is not proven."""
     seconds: float
 
 
@@ -155,21 +155,21 @@ def max_batch(
     largest: int = 2**20,
     **options: Unpack[SolveOptions],
 ) -> MaxBatch:
-    """The largest batch whose plan holds the memory and costs at most ``extra_forward`` forward passes more than running every op
-    once.
+    """The largest batch whose plan fits the memory and costs at most ``extra_forward`` forward passes more than running every
+    op once.
 
     ``network``: a name of the zoo such as ``"zoo:vgg19"``, or a function that builds the graph for a batch, whose bytes and costs
-    must not fall as the batch grows. It is called with numbers up to ``largest``, once each; what it raises is raised here.
-    ``memory``: bytes for everything, as an int or ``"16GB"``. The options are those of :func:`solve`, for each batch that is
-    tried. Ctrl-C ends the search: the largest batch so far is returned.
+    must not fall as the batch grows. The function is called at most once per batch, with numbers up to ``largest``; what it
+    raises is raised here. ``memory``: bytes for everything, as an int or ``"16GB"``. The options are those of :func:`solve`, for
+    each batch that is tried. Ctrl-C ends the search: the largest batch so far is returned.
     """
     build = _zoo_network(network) if isinstance(network, str) else network
     if not callable(build):
-        raise TypeError(f"network is a name of the zoo or a function, got {network!r:.60}")
+        raise TypeError(f"network must be a name of the zoo or a function, got {network!r:.60}")
     count = _memory(memory)
     share = _checks.number(extra_forward, "extra_forward")
     if share < 0:
-        raise Error(f"extra_forward is 0 or more, got {share:g}")
+        raise Error(f"extra_forward must be 0 or more, got {share:g}")
     graphs: dict[int, _core.Graph] = {}
 
     def graph_of(batch: int) -> _core.Graph:
@@ -221,7 +221,7 @@ def _options(
 def _shared(method: str, options: SolveOptions, start: Plan | Iterable[int] | None) -> _core.SolveOptions:
     unknown = set(options) - set(SolveOptions.__annotations__)
     if unknown:
-        raise TypeError(f"unknown option {min(unknown)!r}; known are {', '.join(SolveOptions.__annotations__)}")
+        raise TypeError(f"unknown option {min(unknown)!r}; the options are {', '.join(SolveOptions.__annotations__)}")
     return _options(
         method,
         options.get("order", "fixed"),
@@ -295,6 +295,6 @@ def _memory(memory: str | int) -> int:
 def _zoo_network(spec: str) -> Callable[[int], Graph]:
     name = spec if spec.startswith("zoo:") else f"zoo:{spec}"
     if "batch=" in name:
-        raise Error("leave out batch=: it is what is looked for")
+        raise Error("omit batch=: it is determined")
     join = "&" if "?" in name else "?"
     return lambda batch: load(f"{name}{join}batch={batch}")

@@ -78,9 +78,9 @@ def test_refuses_what_breaks_the_budget_the_order_or_the_types(two_layers: Graph
         Plan.from_steps(two_layers, [0, 1, 2, 3, 4], order="any")
     with pytest.raises(Error, match="0 or more"):
         Plan.from_steps(two_layers, [0, -1])
-    with pytest.raises(TypeError, match="steps is a sequence"):
+    with pytest.raises(TypeError, match="steps must be a sequence"):
         Plan.from_steps(two_layers, 5)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="each of steps is a whole number"):
+    with pytest.raises(TypeError, match="each of steps must be a whole number"):
         Plan.from_steps(two_layers, [0.0])  # type: ignore[list-item]
 
 
@@ -133,8 +133,8 @@ def test_goes_through_a_file(two_layers: Graph, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("member", "value", "message"),
     [
-        ("cost", 1, "the file says cost 1, but it is 261"),
-        ("peak_bytes", 1, "the file says peak_bytes 1"),
+        ("cost", 1, "the file claims cost 1, but it is 261"),
+        ("peak_bytes", 1, "the file claims peak_bytes 1"),
         ("budget_bytes", 5, "budget"),
         ("lower_bound", 1000, "above the plan's cost"),
         ("steps", [0, 1], "."),

@@ -55,7 +55,7 @@ def test_a_decision_by_values() -> None:
         out = model(x)
         return out.sum() if out.sum() > 0 else out.mean()
 
-    refused("decides by the values of tensors.*torch.where", loss_fn)
+    refused("branches on the values of tensors.*torch.where", loss_fn)
 
 
 def test_a_shape_that_depends_on_values() -> None:
@@ -90,7 +90,7 @@ def test_writing_into_the_batch() -> None:
 
 
 def test_a_batch_that_is_no_tuple() -> None:
-    refused(r"a batch is a tuple.*example=\(x,\)", lambda model, x: model(x).sum(), torch.ones(4, 3, 16, 16))
+    refused(r"a batch must be a tuple.*example=\(x,\)", lambda model, x: model(x).sum(), torch.ones(4, 3, 16, 16))
 
 
 def test_a_batch_that_requires_a_gradient() -> None:
@@ -98,7 +98,7 @@ def test_a_batch_that_requires_a_gradient() -> None:
 
 
 def test_costs_that_do_not_exist() -> None:
-    with pytest.raises(checkmate.Error, match='costs is "measured" or "flops"'):
+    with pytest.raises(checkmate.Error, match='costs must be "measured" or "flops"'):
         checkmate.compile(networks.ConvNet(), networks.squared, (torch.ones(1, 3, 8, 8),), costs="guessed")
 
 

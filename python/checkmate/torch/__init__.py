@@ -37,24 +37,24 @@ def compile(  # noqa: A001  (as torch.compile)
     progress: ProgressOption = None,
     process_group: Any = None,
 ) -> Step:
-    """A training step of the model that stays within the budget, at the least slow-down that can be found.
+    """A training step of the model that stays within the budget, with as little slow-down as can be found.
 
-    ``loss_fn(model, *batch)`` returns a scalar loss, or a tuple with the loss first. ``example`` is a batch; its shapes count,
-    its values are used only as ids in tables.
+    ``loss_fn(model, *batch)`` returns a scalar loss, or a tuple with the loss first. ``example`` is a batch. Its shapes matter;
+    its values are read only where they are indices into tables.
 
-    ``budget`` is for everything that the step holds: parameters, buffers, the batch, gradients, activations and the workspace of
-    ops, as bytes or ``"2GiB"``; or a share of what the step takes without recomputation (parameters, buffers and batch not
-    counted) such as ``"60%"``; or ``None``: no recomputation. ``reserve`` is a part of it to leave alone, for what the step does
-    not see, such as the optimizer's state; peaks and budgets that are told have it in them.
+    ``budget`` covers everything that the step holds: parameters, buffers, the batch, gradients, activations and the workspace of
+    ops. It is a number of bytes; text such as ``"2GiB"``; a share such as ``"60%"`` of what the step takes without recomputation,
+    to which the fixed bytes (parameters, buffers, the batch, the reserve) are added; or ``None`` for no recomputation.
+    ``reserve`` is for memory that the step does not see, such as the optimizer's state. It is part of the budget and of the peak.
 
-    ``costs``: ``"measured"`` times each distinct op once and remembers it in ``cache`` (a folder; by default that of the user);
-    ``"flops"`` estimates, and knows no workspace. ``order``, ``time_limit``, ``threads``, ``seed``, ``progress``: see
+    ``costs``: ``"measured"`` times each distinct op once and remembers it in ``cache`` (a folder; by default the user's);
+    ``"flops"`` estimates the costs, without workspace. ``order``, ``time_limit``, ``threads``, ``seed``, ``progress``: see
     :func:`checkmate.solve`.
 
     With a model in ``DistributedDataParallel``, or a ``process_group``, the first rank plans for all, and gradients are averaged.
 
-    Nothing of the model changes, and random generators stay where they are. Raises :class:`checkmate.InfeasibleError` with the
-    least possible bytes where the budget is too small, :class:`CaptureError` where the step is no graph of fixed shape.
+    Compiling changes neither the model nor the state of random generators. Raises :class:`checkmate.InfeasibleError` with the
+    bytes that are needed if the budget is too small, and :class:`CaptureError` if the step is not a graph of fixed shapes.
     """
     options = Options(
         budget=budget,

@@ -16,7 +16,7 @@ def checked_batch(batch: Any) -> Sequence[Any]:
     """The batch, if it is what a step takes."""
     if not isinstance(batch, (tuple, list)):
         raise Error(
-            f"a batch is a tuple of what loss_fn takes after the model, got a {type(batch).__name__}: "
+            f"a batch must be a tuple of what loss_fn takes after the model, got a {type(batch).__name__}: "
             "write example=(x, y), or example=(x,) for one input"
         )
     return batch

@@ -50,8 +50,8 @@ class Group:
         differing = [rank for rank, other in enumerate(fingerprints) if other != fingerprints[0]]
         if differing:
             raise Error(
-                f"rank {differing[0]} runs another step than rank 0: give every rank the same model, loss function and "
-                "batch shape, and the same gradients to start with"
+                f"rank {differing[0]} runs a different step from rank 0: give every rank the same model, loss function and "
+                "batch shape, and the same existing gradients"
             )
         told: list[Any] = [self._decide_or_fail(decide) if dist.get_rank(self._group) == 0 else None]
         dist.broadcast_object_list(told, src=dist.get_global_rank(self._group, 0), group=self._group)

@@ -1,4 +1,4 @@
-"""What can go wrong between a model and a plan, in sentences that tell what to do."""
+"""Errors between a model and a plan, each with its remedy."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ class CaptureError(Error):
 
 _ADVICE = {
     DataDependentOutputException: (
-        "the step decides by the values of tensors ({op}): a plan needs a step that is the same for every batch; "
+        "the step branches on the values of tensors ({op}), but a plan needs a step that is the same for every batch: "
         "replace `if`, `.item()` or `bool()` on tensors by torch.where, or compute them before the step"
     ),
     GuardOnDataDependentSymNode: (
-        "the step decides by the values of tensors: a plan needs a step that is the same for every batch; "
+        "the step branches on the values of tensors, but a plan needs a step that is the same for every batch: "
         "replace `if` on tensors by torch.where, or compute them before the step"
     ),
     DynamicOutputShapeException: (
-        "the shape of a tensor depends on values ({op}): a plan needs shapes that are known beforehand; "
+        "the shape of a tensor depends on values ({op}), but a plan needs shapes that are known in advance: "
         "use a mask instead of selecting elements, or select them before the step"
     ),
     UnsupportedOperatorException: (
-        "the op {op} cannot be captured, since torch knows no shapes for it: register a fake implementation "
+        "the op {op} cannot be captured, because torch does not know its shapes: register a fake implementation "
         "(torch.library.register_fake), or move it out of the step"
     ),
 }
@@ -43,7 +43,7 @@ _ADVICE = {
 @contextlib.contextmanager
 def explain_capture_failure() -> Iterator[None]:
     """Turns whatever torch raises into a sentence."""
-    log = logging.getLogger("torch._subclasses.fake_tensor")  # writes a traceback of its own beside what it raises
+    log = logging.getLogger("torch._subclasses.fake_tensor")  # logs a traceback in addition to what it raises
     level = log.level
     log.setLevel(logging.CRITICAL)
     try:
@@ -56,7 +56,7 @@ def explain_capture_failure() -> Iterator[None]:
                 raise CaptureError(advice.format(op=getattr(error, "func", "an op"))) from error
         raise CaptureError(
             f"the step cannot be captured as a graph: {_first_line(error)}; "
-            "run loss_fn(model, *batch) and .backward() once without checkmate to see whether it works by itself"
+            "run loss_fn(model, *batch) and .backward() once without checkmate to see whether they work"
         ) from error
     finally:
         log.setLevel(level)

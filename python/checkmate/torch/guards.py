@@ -173,7 +173,7 @@ def _described(leaf: Any) -> Hashable:
     except TypeError:
         raise Error(
             f"the batch has a {type(leaf).__name__}, which is neither a tensor nor a plain value: "
-            "pass tensors, numbers, strings, or lists, tuples and dicts of them"
+            "pass tensors, numbers and strings, or lists, tuples and dicts of them"
         ) from None
     return (type(leaf), leaf)
 

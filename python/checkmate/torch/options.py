@@ -1,4 +1,4 @@
-"""What `compile` was asked for."""
+"""The options of `compile`."""
 
 from __future__ import annotations
 
@@ -27,4 +27,4 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.costs not in ("measured", "flops"):
-            raise Error(f'costs is "measured" or "flops", got {self.costs!r:.60}')
+            raise Error(f'costs must be "measured" or "flops", got {self.costs!r:.60}')

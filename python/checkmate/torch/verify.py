@@ -1,4 +1,4 @@
-"""Whether a planned step computes what the model does, and holds what it promised."""
+"""Checks that a planned step computes what the model computes, within its budget."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Verification:
-    """What was promised, and what was seen."""
+    """What was predicted, and what was measured."""
 
     from_keep_all: Difference
     """The planned step against the same captured step without recomputation."""
@@ -100,12 +100,12 @@ class Verification:
 
 def verify(step: Step, batch: Sequence[Any], *, eager: bool = True, repeats: int = 3) -> Verification:
     """Runs the planned step, the same step without recomputation and (unless `eager` is false) plain PyTorch from the same
-    state, and compares. Afterwards parameters, gradients, buffers and random generators are as before.
+    state, and compares them. Restores parameters, gradients, buffers and random generators.
 
     Peaks come from the allocator's events. The last two need the memory that the plan saves.
     """
     if repeats < 1:
-        raise Error(f"repeats is 1 or more, got {repeats}")
+        raise Error(f"repeats must be 1 or more, got {repeats}")
     planned = step.prepare(batch)
     keep_all = planned.with_plan(Plan.keep_all(planned.graph))
     with _restored(step) as restore:
