@@ -1,93 +1,273 @@
-"""Current models by configuration, with random weights, each with a loss and a batch."""
+"""Trains many models as a new user would: captured, planned at two budgets, verified on two batches, measured.
+
+    python benchmarks/torch_models.py [--only SUBSTRING] [--jobs 2] [--json OUT [--resume]] [--markdown docs/models.md]
+
+Each model runs in a process of its own, with a limit on time and memory. `benchmarks/setup_models.sh` installs what it needs.
+"""
 
 from __future__ import annotations
 
+import argparse
+import copy
+import json
+import multiprocessing
+import os
+import resource
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import tempfile
+import threading
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
-import transformers
-from torch import nn
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "python"))
-from networks import ConvNet, UNet, classify
+import checkmate
+import models
+from models.large_models import MODELS, Case, gpt2, resnet50, unet
+from models.page import markdown
 
-transformers.logging.set_verbosity_error()
+__all__ = ["MODELS", "Case", "gpt2", "resnet50", "unet"]  # other benchmarks import these from here
 
-
-class Case(NamedTuple):
-    model: nn.Module
-    loss_fn: Callable[..., Any]
-    batch: tuple[Any, ...]
-    blocks: Sequence[nn.Module]  # what people put torch.utils.checkpoint around
-
-
-def cnn() -> Case:
-    model = ConvNet(blocks=8, channels=32)
-    return Case(model, classify, (torch.randn(64, 3, 32, 32), torch.randint(10, (64,))), list(model.blocks))
-
-
-def unet() -> Case:
-    model = UNet(width=32, depth=4)
-    batch = (torch.randn(8, 3, 128, 128), torch.randint(2, (8, 128, 128)))
-    return Case(model, classify, batch, [*model.down, *model.join])
-
-
-def resnet50(batch: int = 16, size: int = 128) -> Case:
-    model = transformers.ResNetForImageClassification(transformers.ResNetConfig(num_labels=1000)).train()
-    images = (torch.randn(batch, 3, size, size), torch.randint(1000, (batch,)))
-    blocks = [layer for stage in model.resnet.encoder.stages for layer in stage.layers]
-    return Case(model, lambda m, x, y: m(x, labels=y).loss, images, blocks)
-
-
-def gpt2(layers: int = 12, width: int = 384, words: int = 8192, batch: int = 4, length: int = 256, dropout: float = 0.1) -> Case:
-    config = transformers.GPT2Config(
-        n_layer=layers,
-        n_embd=width,
-        n_head=width // 64,
-        vocab_size=words,
-        n_positions=length,
-        bos_token_id=0,
-        eos_token_id=0,
-        resid_pdrop=dropout,
-        embd_pdrop=dropout,
-        attn_pdrop=dropout,
-    )
-    model = transformers.GPT2LMHeadModel(config).train()
-    ids = torch.randint(words, (batch, length))
-    return Case(model, lambda m, x: m(x, labels=x, use_cache=False).loss, (ids,), list(model.transformer.h))
-
-
-def bert() -> Case:
-    config = transformers.BertConfig(
-        hidden_size=384, num_attention_heads=6, intermediate_size=1536, num_hidden_layers=12, vocab_size=8192
-    )
-    model = transformers.BertForSequenceClassification(config).train()
-    ids, mask, labels = torch.randint(8192, (8, 128)), torch.ones(8, 128, dtype=torch.long), torch.randint(2, (8,))
-    return Case(
-        model,
-        lambda m, x, mask, y: m(x, attention_mask=mask, labels=y).loss,
-        (ids, mask, labels),
-        list(model.bert.encoder.layer),
-    )
-
-
-def vit() -> Case:
-    config = transformers.ViTConfig(
-        hidden_size=384, num_attention_heads=6, intermediate_size=1536, num_hidden_layers=12, image_size=224
-    )
-    model = transformers.ViTForImageClassification(config).train()
-    images = (torch.randn(8, 3, 224, 224), torch.randint(2, (8,)))
-    return Case(model, lambda m, x, y: m(x, labels=y).loss, images, [])
-
-
-MODELS: dict[str, Callable[[], Case]] = {
-    "CNN": cnn,
-    "ResNet-50": resnet50,
-    "U-Net": unet,
-    "GPT-2": gpt2,
-    "BERT": bert,
-    "ViT": vit,
+OUTCOMES = {
+    "holds": "same bits as eager and as without recomputation, within the budget, measured peak = predicted peak",
+    "peak": "the right numbers, but another peak",
+    "numbers": "other numbers, and nothing said so",
+    "refused": "a checkmate.Error, which says why",
+    "raised": "any other exception",
+    "crashed": "killed by a signal",
+    "time": "not done within the limit",
 }
+BUDGETS = ("70%", "45%")
+PEAK_TOLERANCE = 0.001
+MIB = 2**20
+
+Record = dict[str, Any]
+Tell = Callable[[str], None]
+
+
+def hold(training: models.Training, tell: Tell, options: argparse.Namespace) -> Record:
+    """Compiles, plans and verifies; the keys of the record are filled in as far as it gets."""
+    model, loss_fn, batch = training
+    batches = [batch(), batch()]
+
+    def compiled(budget: str | int | None) -> checkmate.torch.Step:
+        return checkmate.compile(model, loss_fn, batches[0], budget, time_limit=options.time_limit, cache=options.cache)
+
+    tell("compile")
+    record: Record = {"ops": len(compiled(None).graph), "runs": []}
+    for budget in BUDGETS:
+        tell(f"plan at {budget}")
+        try:
+            step = compiled(budget)
+        except (checkmate.InfeasibleError, checkmate.NoPlanError) as error:
+            least = max(int(getattr(error, "needed", 0) * 1.1), error.sufficient or 0)
+            record["note"] = f"{budget} is infeasible: planned at {least / MIB:.1f} MiB"
+            step = compiled(least)
+        tell(f"verify at {budget}")
+        record["runs"] += [run(budget, checkmate.verify(step, each, repeats=1)) for each in batches]
+    wrong = [r for r in record["runs"] if r["numbers"]]
+    off = [r for r in record["runs"] if r["peak_off"]]
+    record["outcome"] = "numbers" if wrong else "peak" if off else "holds"
+    if wrong or off:
+        record["reason"] = wrong[0]["numbers"] if wrong else off[0]["peak_off"]
+    return record
+
+
+def run(budget: str, seen: checkmate.torch.Verification) -> Record:
+    """What one verification says, and what is wrong with it."""
+    numbers = [
+        f"{part} differs from {other} at {budget}: {getattr(difference, part)}"
+        for other, difference in (("keep-all", seen.from_keep_all), ("eager", seen.from_eager))
+        for part in ("loss", "gradients", "buffers")
+        if getattr(difference, part).differing
+    ]
+    apart = abs(seen.measured_peak - seen.predicted_peak) / seen.predicted_peak
+    held = seen.measured_peak <= seen.budget and apart <= PEAK_TOLERANCE
+    off = f"at {budget} the peak is {seen.measured_peak / MIB:.2f} MiB, predicted {seen.predicted_peak / MIB:.2f}"
+    return {
+        "share": budget,
+        **{k: getattr(seen, k) for k in ("budget", "measured_peak", "predicted_peak", "keep_all_peak", "eager_peak")},
+        **{k: getattr(seen, k) for k in ("predicted_overhead", "seconds", "keep_all_seconds", "eager_seconds")},
+        "numbers": "; ".join(numbers),
+        "peak_off": "" if held else f"{off}, budget {seen.budget / MIB:.2f}",
+    }
+
+
+def eager(training: models.Training, tell: Tell, _: argparse.Namespace) -> Record:
+    """Whether the entry itself works: two steps of plain PyTorch; and its sizes."""
+    model, loss_fn, batch = training
+    tell("eager")
+
+    def step() -> None:
+        loss = loss_fn(model, *batch())
+        (loss[0] if isinstance(loss, tuple) else loss).backward()
+
+    peak = checkmate.torch.peak_bytes(step, torch.device("cpu"))
+    model.zero_grad()
+    begin = time.perf_counter()
+    step()
+    return {"outcome": "holds", "peak": peak, "step_seconds": time.perf_counter() - begin}
+
+
+def torch_compile(training: models.Training, tell: Tell, _: argparse.Namespace) -> Record:
+    """Whether torch.compile takes the step as one graph."""
+    model, loss_fn, batch = training
+    twin = copy.deepcopy(model)
+    tell("torch.compile")
+    loss = torch.compile(lambda *b: loss_fn(twin, *b), fullgraph=True, backend="aot_eager")(*batch())
+    (loss[0] if isinstance(loss, tuple) else loss).backward()
+    return {"outcome": "holds"}
+
+
+def child(name: str, task: Callable[..., Record], options: argparse.Namespace, results: Connection) -> None:
+    """Sends the stages that it comes to, as strings, and at last its record."""
+    resource.setrlimit(resource.RLIMIT_AS, (options.memory * 2**30,) * 2)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115  (until the process ends)
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    stage = "build"
+
+    def tell(new: str) -> None:
+        nonlocal stage
+        stage = new
+        results.send(new)
+
+    record: Record = {}
+    try:
+        training = models.catalogue()[name].build()
+        record["parameters"] = sum(p.numel() for p in training.model.parameters())
+        record |= task(training, tell, options)
+    except checkmate.Error as error:
+        record |= {"outcome": "refused", "reason": first_line(error), "stage": stage, "traceback": traceback.format_exc()}
+    except Exception as error:
+        told = f"{type(error).__name__} in {stage}: {first_line(error)}"
+        record |= {"outcome": "raised", "reason": told, "stage": stage, "traceback": traceback.format_exc()}
+    results.send(record)
+
+
+def first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), "")[:300]
+
+
+def in_child(name: str, task: Callable[..., Record], options: argparse.Namespace) -> Record:
+    """The record of a task, whatever happens to the process that it runs in."""
+    begin = time.perf_counter()
+    results, sender = multiprocessing.Pipe(duplex=False)
+    with START:
+        process = multiprocessing.Process(target=child, args=(name, task, options, sender), daemon=True)
+        process.start()
+    sender.close()
+    stage: str | Record = "build"
+    try:
+        while isinstance(stage, str) and results.poll(max(0.0, begin + options.limit - time.perf_counter())):
+            stage = results.recv()
+        record = stage if isinstance(stage, dict) else {"outcome": "time", "reason": f"{options.limit:.0f} s passed in {stage}"}
+    except EOFError:
+        process.join()
+        code = process.exitcode or 0
+        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        record = {"outcome": "crashed", "reason": f"{how} in {stage}"}
+    process.kill()
+    process.join()
+    entry = models.catalogue()[name]
+    return {"model": name, "architecture": entry.architecture, **record, "total_seconds": time.perf_counter() - begin}
+
+
+START = threading.Lock()  # two processes at once would inherit each other's pipes
+
+
+def measured(name: str, options: argparse.Namespace) -> Record:
+    if options.check_eager:
+        return in_child(name, eager, options)
+    record = in_child(name, hold, options)
+    if options.torch_compile:
+        taken = in_child(name, torch_compile, options)
+        record["torch_compile"] = "takes it" if taken["outcome"] == "holds" else taken["reason"]
+    return record
+
+
+def line(record: Record) -> str:
+    """A row of the table that is printed."""
+    peaks = {r["share"]: r["measured_peak"] / MIB for r in record.get("runs", ())}
+    runs = record.get("runs", ())
+    numbers = [f"{runs[0]['eager_peak'] / MIB:8.1f}" if runs else f"{record.get('peak', 0) / MIB:8.1f}"]
+    numbers += [f"{peaks[b]:8.1f}" if b in peaks else f"{'':8}" for b in BUDGETS]
+    overhead = f"{runs[-1]['predicted_overhead']:6.3f}" if runs else f"{'':6}"
+    return (
+        f"{record['model']:42} {record.get('parameters', 0) / 1e6:6.2f}M {record.get('ops', ''):>5} {record['outcome']:8}"
+        f"{' '.join(numbers)} {overhead} {record['total_seconds']:6.1f} s  {record.get('reason', record.get('note', ''))}"
+    )
+
+
+def summary(records: list[Record]) -> str:
+    counts = Counter(r["outcome"] for r in records)
+    architectures = {r["architecture"] for r in records}
+    lines = [f"{len(records)} models of {len(architectures)} architectures"]
+    return "\n".join(lines + [f"  {counts[outcome]:4} {outcome:8} {OUTCOMES[outcome]}" for outcome in OUTCOMES])
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", metavar="SUBSTRING", help="models whose library/name contains it")
+    parser.add_argument("--list", action="store_true", help="print the names and stop")
+    parser.add_argument("--check-eager", action="store_true", help="only run each model in plain PyTorch")
+    parser.add_argument("--torch-compile", action="store_true", help="also see whether torch.compile(fullgraph=True) takes it")
+    parser.add_argument("--jobs", type=int, default=1, help="models at once (1)")
+    parser.add_argument("--limit", type=float, default=120, metavar="SECONDS", help="per model (120)")
+    parser.add_argument("--memory", type=int, default=8, metavar="GIB", help="address space per model (8)")
+    parser.add_argument("--time-limit", type=float, default=2, metavar="SECONDS", help="of each search for a plan (2)")
+    parser.add_argument("--cache", default=tempfile.gettempdir() + "/checkmate-models", help="folder for measured costs")
+    parser.add_argument("--json", type=Path, metavar="OUT", help="one JSON record per line, written as models end")
+    parser.add_argument("--resume", action="store_true", help="skip the models that are in the --json file already")
+    parser.add_argument("--markdown", type=Path, metavar="PAGE", help="write the page when all models are done")
+    options = parser.parse_args()
+    if options.resume and not options.json:
+        parser.error("--resume needs --json")
+    if options.markdown and options.only:
+        parser.error("--markdown needs all models: leave out --only")
+    return options
+
+
+def main() -> int:
+    options = parsed()
+    names = [name for name in models.catalogue() if options.only in name]
+    if options.list:
+        print("\n".join(names))
+        return 0
+    records: list[Record] = []
+    if options.resume and options.json.exists():
+        records = [r for r in map(json.loads, options.json.read_text().splitlines()) if r["model"] in names]
+    elif options.json:
+        options.json.write_text("")
+    done = {r["model"] for r in records}
+    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)  # the server of Python 3.11 does not get it otherwise
+    multiprocessing.set_start_method("forkserver")
+    multiprocessing.set_forkserver_preload(["models.everything"])
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for future in as_completed([pool.submit(measured, name, options) for name in names if name not in done]):
+            record = future.result()
+            records.append(record)
+            print(line(record), flush=True)
+            if options.json:
+                with options.json.open("a") as out:
+                    out.write(json.dumps(record) + "\n")
+    print(summary(records))
+    if options.markdown:
+        whole = options.markdown.with_suffix(".part")
+        whole.write_text(markdown(sorted(records, key=lambda r: names.index(r["model"])), OUTCOMES, BUDGETS))
+        whole.replace(options.markdown)
+    return 0 if all(r["outcome"] == "holds" for r in records) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

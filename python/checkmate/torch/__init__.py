@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from checkmate import Plan
 from checkmate.progress import ProgressOption
 from checkmate.torch.errors import CaptureError
 from checkmate.torch.memory import peak_bytes
@@ -31,9 +32,11 @@ def compile(  # noqa: A001  (as torch.compile)
     costs: str = "measured",
     order: str = "fixed",
     time_limit: float = 10.0,
+    gap: float = 2e-3,
     threads: int | None = None,
     seed: int = 1,
     cache: str | os.PathLike[str] | None = None,
+    plan: Plan | str | os.PathLike[str] | None = None,
     progress: ProgressOption = None,
     process_group: Any = None,
 ) -> Step:
@@ -47,8 +50,10 @@ def compile(  # noqa: A001  (as torch.compile)
     to which the fixed bytes (parameters, buffers, the batch, the reserve) are added; or ``None`` for no recomputation.
     ``reserve`` is for memory that the step does not see, such as the optimizer's state. It is part of the budget and of the peak.
 
-    ``costs``: ``"measured"`` times each distinct op once and remembers it in ``cache`` (a folder; by default the user's);
-    ``"flops"`` estimates the costs, without workspace. ``order``, ``time_limit``, ``threads``, ``seed``, ``progress``: see
+    ``costs``: ``"measured"`` runs the step a few times, within the budget if it does not fit otherwise, and remembers what each op
+    took; ``"flops"`` estimates the costs, without workspace. Costs and plans are kept in ``cache`` (a folder; by default the
+    user's): the same step is not measured or searched for again. ``plan``, a plan or its file, is taken instead of a search.
+    ``gap``: the search ends when the plan is proven to be this close to the best; smaller differences cannot be measured. ``order``, ``time_limit``, ``threads``, ``seed``, ``progress``: see
     :func:`checkmate.solve`.
 
     With a model in ``DistributedDataParallel``, or a ``process_group``, the first rank plans for all, and gradients are averaged.
@@ -62,9 +67,11 @@ def compile(  # noqa: A001  (as torch.compile)
         costs=costs,
         order=order,
         time_limit=time_limit,
+        gap=gap,
         threads=threads,
         seed=seed,
         cache=None if cache is None else Path(cache),
+        plan=Path(plan) if isinstance(plan, (str, os.PathLike)) else plan,
         progress=progress,
         process_group=process_group,
     )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 
 from checkmate import Error
 from checkmate.torch.errors import CaptureError
@@ -22,12 +21,22 @@ def checked_batch(batch: Any) -> Sequence[Any]:
     return batch
 
 
+def loss_of(returned: Any) -> Any:
+    """The loss among what a loss function returned: the first of a tuple, `loss` of a mapping such as ModelOutput."""
+    if isinstance(returned, tuple) and returned:
+        return returned[0]
+    if isinstance(returned, Mapping):
+        return returned.get("loss")
+    return returned
+
+
 def checked_loss(loss: Any, returned: Any) -> torch.Tensor:
     """The scalar loss; `returned` is all that the loss function returned."""
     if not isinstance(loss, torch.Tensor):
         got = "nothing" if returned is None else f"a {type(returned).__name__}"
         raise CaptureError(
-            f"the loss function returned {got} and not a loss: return a scalar tensor, or a tuple with the loss first"
+            f"the loss function returned {got} and not a loss: return a scalar tensor, a tuple with the loss first, or a mapping "
+            "with the key loss"
         )
     if loss.numel() != 1:
         raise CaptureError(
@@ -65,11 +74,28 @@ def only_device(named: Sequence[tuple[str, torch.Tensor]]) -> torch.device:
     return torch.device(first.device)
 
 
-def check_constants(constants: Iterable[torch.Tensor]) -> None:
-    """What the loss function reads and the model does not own must not be trained."""
-    for tensor in constants:
-        if tensor.requires_grad and not isinstance(tensor, FakeTensor):
+def check_foreign_parameters(loss: torch.Tensor, own: Iterable[torch.Tensor]) -> None:
+    """What the loss depends on and the model does not own must not be trained. Under no_grad it may be used."""
+    known = {id(tensor) for tensor in own}
+    remaining, seen = [loss.grad_fn], set()
+    while remaining:
+        node = remaining.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        variable = getattr(node, "variable", None)
+        if variable is not None and id(variable) not in known:
             raise CaptureError(
-                f"the loss function uses a tensor of shape {list(tensor.shape)} that requires a gradient and is "
+                f"the loss function uses a tensor of shape {list(variable.shape)} that requires a gradient and is "
                 "not a parameter of the model: put both into one torch.nn.Module and compile that"
             )
+        remaining += [before for before, _ in node.next_functions]
+
+
+def check_assignment(name: str, old: torch.Tensor, new: torch.Tensor) -> None:
+    """A buffer that the forward pass replaces must keep its shape and type."""
+    if new.shape != old.shape or new.dtype != old.dtype or new.device != old.device:
+        raise CaptureError(
+            f"the forward pass replaces buffer {name} by a tensor of another shape or type ({list(old.shape)} by "
+            f"{list(new.shape)}): keep them, or return the tensor in addition to the loss"
+        )

@@ -2,34 +2,71 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
 
 import torch
 from torch import fx
 
 from checkmate.torch.fx_utils import getitem, is_getitem, nodes_in, value
 from checkmate.torch.ir import Call, Program
+from checkmate.torch.randomness import random_state, set_random_state
 
 Run = Callable[[Sequence[torch.Tensor]], Any]
 
 
-def generate(program: Program, steps: Sequence[int], frees: Sequence[Sequence[int]], results: Any) -> Run:
+class Observer(Protocol):
+    """Watches a run step by step."""
+
+    def begin(self, number: int) -> None:
+        """Before step `number`, after everything that the one before frees is dropped."""
+
+    def end(self, number: int, made: list[torch.Tensor | None]) -> None:
+        """After it, before anything is dropped: a tensor of each storage that it made; None if nobody reads that."""
+
+
+def generate(
+    program: Program,
+    steps: Sequence[int],
+    frees: Sequence[Sequence[int]],
+    results: Any,
+    observer: Observer | None = None,
+) -> Run:
     """A function of the step's inputs that runs the units in this order.
 
     `frees` are the storages to drop after each step; `results` is what it returns, any nesting of lists with nodes.
     """
-    writer = _Writer(program)
-    for step, freed in zip(steps, frees, strict=True):
-        writer.run(step)
+    runs = Counter(steps)
+    writer = _Writer(program, again={unit for unit in runs if runs[unit] > 1})
+    begin, end = (observer.begin, observer.end) if observer is not None else (None, None)
+    for number, (unit, freed) in enumerate(zip(steps, frees, strict=True)):
+        if begin is not None:
+            writer.apply(begin, repr(number))
+        writer.run(unit)
+        if end is not None:
+            writer.apply(end, repr(number), writer.made_by(unit))
         writer.drop(freed)
     return writer.function(results)
 
 
+@contextlib.contextmanager
+def below_autograd() -> Iterator[None]:
+    """How generated code is run: no history is recorded, and no cast is added to those that were traced.
+
+    Gradient mode is on, as in a forward pass: oneDNN's recurrent layers make what their backward pass reads only then.
+    """
+    with torch.enable_grad(), torch._C._DisableAutocast(), torch._C._AutoDispatchBelowAutograd():
+        yield
+
+
 class _Writer:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, again: set[int]) -> None:
         self.program = program
+        self.again = again  # units that run more than once
+        self.saved: set[int] = set()  # random units whose generator state is in a variable
         self.lines: list[str] = []
         self.names: dict[str, Any] = {}
         self.constants: dict[int, str] = {}
@@ -38,8 +75,27 @@ class _Writer:
 
     def run(self, unit: int) -> None:
         """Writes the calls of the unit, and the views that they read."""
+        replay = self.program.units[unit].random and unit in self.again
+        if replay and unit in self.saved:
+            self._assign("random_now", random_state, self._device())
+            self.apply(set_random_state, f"random_{unit}", self._device())
+        elif replay:
+            self._assign(f"random_{unit}", random_state, self._device())
         for call in self.program.units[unit].calls:
             self._call(call)
+        if replay and unit in self.saved:
+            self.apply(set_random_state, "random_now", self._device())
+        elif replay:
+            self.saved.add(unit)
+
+    def made_by(self, unit: int) -> str:
+        """A list of a variable of each storage that the unit has just made."""
+        makes = self.program.units[unit].makes
+        return f"[{', '.join(self.alive[s][0].name if self.alive.get(s) else 'None' for s in makes)}]"
+
+    def apply(self, function: Any, *arguments: str) -> None:
+        """Writes a call."""
+        self.lines.append(f"{self._constant(function)}({', '.join(arguments)})")
 
     def drop(self, storages: Sequence[int]) -> None:
         """Forgets every variable of the storages: what holds no reference is free."""
@@ -59,6 +115,12 @@ class _Writer:
         run: Run = scope["run"]
         run.__doc__ = source
         return run
+
+    def _device(self) -> str:
+        return self._constant(self.program.trace.device)
+
+    def _assign(self, name: str, function: Any, *arguments: str) -> None:
+        self.lines.append(f"{name} = {self._constant(function)}({', '.join(arguments)})")
 
     def _call(self, call: Call) -> None:
         node = call.node

@@ -1,6 +1,8 @@
-"""What each unit of a program costs on the device that will run it: time, and memory in addition to its results.
+"""What each unit of a program costs on the device that will run it: time, workspace, and the real size of its results.
 
-Equal units (same ops, shapes, strides, types) are measured once, alone, on made-up values, and remembered on disk.
+Units are timed in the step, in its order and on its values, so that caches and fresh pages are as they will be. Fake tensors
+know shapes; how much memory a kernel takes for its results only the kernel knows (`mse_loss` returns one element in a storage
+as large as the prediction). The allocator's record is the truth.
 """
 
 from __future__ import annotations
@@ -9,38 +11,57 @@ import hashlib
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import fx
 from torch.utils.flop_counter import flop_registry
 
-from checkmate.torch.cost_cache import CostCache, UnitCost
+from checkmate import Error
+from checkmate.torch.cache import Cache, machine
+from checkmate.torch.codegen import Observer, Run, below_autograd, generate
 from checkmate.torch.fx_utils import call, getitem, is_getitem, overload, tensors_of, value
 from checkmate.torch.ir import Program, Unit
-from checkmate.torch.memory import peaks_of_each
+from checkmate.torch.memory import PartPeaks, allocated_bytes
 
 Progress = Callable[[int, int], None]
 
+_FEWEST_RUNS, _MOST_RUNS = 3, 12
+_SECONDS = 1.0  # of timed runs, where more than the fewest are taken
+_FLOPS_PER_BYTE = 5  # roughly what a current processor does while it moves a byte
+
+
+@dataclass(frozen=True)
+class UnitCost:
+    """What one run takes."""
+
+    cost: int
+    workspace: int = 0  # bytes in addition to the unit's results, while it runs
+    made: tuple[int, ...] = ()  # bytes of each storage that it makes; empty: as the program says
+
 
 def measured_costs(
-    program: Program, inputs: Sequence[torch.Tensor], cache: CostCache, progress: Progress | None = None
+    program: Program,
+    inputs: Sequence[torch.Tensor],
+    rehearsal: Rehearsal,
+    cache: Cache,
+    progress: Progress | None = None,
 ) -> list[UnitCost]:
-    """Nanoseconds and workspace of each unit. `inputs` are values in the order of the step's signature."""
-    values = dict(zip(program.trace.inputs, inputs, strict=True))
-    keys = [signature(unit) for unit in program.units]
-    missing = {key: unit for key, unit in zip(keys, program.units, strict=True) if key not in cache}
-    measured: dict[str, UnitCost] = {}
-    with torch.no_grad(), torch._C._DisableAutocast(), torch.random.fork_rng(_cuda_devices(program)):
-        for done, (key, unit) in enumerate(missing.items()):
-            if progress:
-                progress(done, len(missing))
-            measured[key] = _measure(program, unit, values)
-    if progress and missing:
-        progress(len(missing), len(missing))
-    cache.add(measured)
-    return [cache[key] for key in keys]
+    """Nanoseconds, workspace and sizes of each unit, remembered in the cache.
+
+    `inputs` are values in the order of the step's signature. `rehearsal` is the order in which units are run to measure them.
+    """
+    signatures = [signature(unit) for unit in program.units]
+    key = f"{machine(program.trace.device)} {hashlib.sha256(repr(signatures).encode()).hexdigest()}"
+    known = _costs_from(cache.read("costs", key), program)
+    if known is not None:
+        return known
+    costs = _measure(program, inputs, rehearsal, signatures, progress)
+    cache.write("costs", key, [[c.cost, c.workspace, list(c.made)] for c in costs])
+    return costs
 
 
 def estimated_costs(program: Program) -> list[UnitCost]:
@@ -48,11 +69,16 @@ def estimated_costs(program: Program) -> list[UnitCost]:
     return [UnitCost(max(_flops(unit), _FLOPS_PER_BYTE * _moved_bytes(program, unit))) for unit in program.units]
 
 
-_FLOPS_PER_BYTE = 5  # roughly what a current processor does while it moves a byte
+@dataclass(frozen=True)
+class Rehearsal:
+    """Units in an order in which they can run, with the storages to free after each."""
+
+    steps: Sequence[int]
+    frees: Sequence[Sequence[int]]
 
 
 def signature(unit: Unit) -> str:
-    """The same for two units that cost the same."""
+    """Equal for two units that do the same work."""
     internal = {each.node: f"%{i}" for i, each in enumerate(unit.calls)}
     text = []
     for each in unit.calls:
@@ -73,104 +99,119 @@ def _signature_of(argument: Any, internal: dict[fx.Node, str]) -> str:
     return repr(argument)
 
 
-def _measure(program: Program, unit: Unit, values: dict[fx.Node, torch.Tensor]) -> UnitCost:
-    run = _Alone(program, unit, values)
+def _measure(
+    program: Program, inputs: Sequence[torch.Tensor], rehearsal: Rehearsal, signatures: list[str], progress: Progress | None
+) -> list[UnitCost]:
     device = program.trace.device
-    run()
-    seconds = _seconds_on_cuda(run, device) if device.type == "cuda" else _seconds(run)
-    (peak,) = peaks_of_each([run], device)
-    made = sum(program.storages[s].bytes for s in unit.makes)
-    return UnitCost(max(1, round(seconds * 1e9)), max(0, peak - made))
+    inputs = _safe_inputs(program, inputs)
+    memory, times = _MemoryWatch(program, rehearsal), _Stopwatch(device)
+    samples: dict[str, list[float]] = {each: [] for each in signatures}
+    with below_autograd(), torch.random.fork_rng([device] if device.type == "cuda" else []):
+        workspace = memory.workspace(_rehearsed(program, rehearsal, memory), inputs)
+        run = _rehearsed(program, rehearsal, times)
+        begin = time.perf_counter()
+        for done in range(_MOST_RUNS):
+            if progress:
+                progress(done, _MOST_RUNS)
+            for unit, seconds in zip(rehearsal.steps, times.seconds(run, inputs), strict=True):
+                samples[signatures[unit]].append(seconds)
+            if done + 1 >= _FEWEST_RUNS and time.perf_counter() - begin > _SECONDS:
+                break
+    # Whatever else the machine does makes a run longer, never shorter.
+    typical = {key: statistics.quantiles(seconds, n=4)[0] for key, seconds in samples.items()}
+    return [
+        UnitCost(max(1, round(typical[key] * 1e9)), workspace[unit], memory.made[unit]) for unit, key in enumerate(signatures)
+    ]
 
 
-def _seconds(run: Callable[[], Any]) -> float:
-    """The lower quartile, after as many runs as make it steady, and no more than a third of a second needs.
+def _rehearsed(program: Program, rehearsal: Rehearsal, observer: Observer) -> Run:
+    run = generate(program, rehearsal.steps, rehearsal.frees, [], observer)
 
-    Whatever else the machine does makes a run longer, never shorter; and what is measured once is remembered.
-    """
-    times: list[float] = []
-    begin = time.perf_counter()
-    while True:
-        started = time.perf_counter()
-        run()
-        finished = time.perf_counter()
-        times.append(finished - started)
-        if len(times) >= 3 and (finished - begin > 0.3 or len(times) >= 30):
-            break
-        if len(times) >= 5 and _spread(times) < 0.02:
-            break
-    return statistics.quantiles(times, n=4)[0]
+    def explained(inputs: Sequence[torch.Tensor]) -> None:
+        try:
+            run(inputs)
+        except Exception as error:
+            reason = str(error).strip().partition("\n")[0]
+            raise Error(f"the captured step fails when it runs: {type(error).__name__}: {reason}") from error
+
+    return explained
 
 
-def _spread(times: list[float]) -> float:
-    quartiles = statistics.quantiles(times, n=4)
-    return (quartiles[2] - quartiles[0]) / quartiles[1]
+def _safe_inputs(program: Program, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Copies of what the step writes into, the others as they are."""
+    written = {node for unit in program.units if unit.effect for each in unit.calls for node in each.node.all_input_nodes}
+    return [t.clone() if node in written else t for node, t in zip(program.trace.inputs, inputs, strict=True)]
 
 
-def _seconds_on_cuda(run: Callable[[], Any], device: torch.device) -> float:
-    """Not tested on a machine with a GPU."""
-    times = []
-    for _ in range(10):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
-        begin.record()
-        run()
-        end.record()
-        torch.cuda.synchronize(device)
-        times.append(float(begin.elapsed_time(end)) / 1e3)
-    return statistics.quantiles(times, n=4)[0]
+class _Stopwatch(Observer):
+    """Times each step, the release of what it frees included."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._begun: list[float] = []
+
+    def seconds(self, run: Run, inputs: Sequence[torch.Tensor]) -> list[float]:
+        """Of each step of the run."""
+        self._begun = []
+        run(inputs)
+        self.begin(-1)
+        return [after - before for before, after in pairwise(self._begun)]
+
+    def begin(self, _number: int) -> None:
+        if self._device.type == "cuda":  # not tested on a machine with a GPU
+            torch.cuda.synchronize(self._device)
+        self._begun.append(time.perf_counter())
+
+    def end(self, _number: int, _made: list[torch.Tensor | None]) -> None:
+        pass
 
 
-class _Alone:
-    """Runs a unit by itself on tensors like those that it will get. Resident ones are themselves: the ids in a batch are places
-    in a table of the model. What writes into them gets copies.
+class _MemoryWatch(Observer):
+    """Records what each unit makes, and what it takes meanwhile."""
 
-    No closures that know themselves: those would keep the tensors until the next collection of garbage.
-    """
-
-    def __init__(self, program: Program, unit: Unit, values: dict[fx.Node, torch.Tensor]) -> None:
-        if unit.writes_resident:
-            values = {node: values[node].clone() for node in unit.node.all_input_nodes if node in values}
+    def __init__(self, program: Program, rehearsal: Rehearsal) -> None:
         self._program = program
-        self._unit = unit
-        self._inputs: dict[fx.Node, Any] = {}
-        for each in unit.calls:
-            for node in each.node.all_input_nodes:
-                if program.storage_of[node] not in unit.makes:
-                    self._input(node, values)
+        self._steps = rehearsal.steps
+        self._peaks = PartPeaks(program.trace.device)
+        self.made: list[tuple[int, ...]] = [()] * len(program.units)
 
-    def __call__(self) -> None:
-        known = dict(self._inputs)
-        for each in self._unit.calls:
-            known[each.node] = call(each.target, each.arguments, each.node.kwargs, partial(self._look_up, known))
+    def workspace(self, run: Run, inputs: Sequence[torch.Tensor]) -> list[int]:
+        """Bytes of each unit in addition to what it makes."""
+        peaks = self._peaks.of(lambda: run(inputs))
+        workspace = [0] * len(self._program.units)
+        for unit, peak in zip(self._steps, peaks, strict=True):
+            workspace[unit] = max(workspace[unit], peak - sum(self.made[unit]))
+        return workspace
 
-    def _input(self, node: fx.Node, values: dict[fx.Node, torch.Tensor]) -> Any:
-        if node not in self._inputs:
-            if node in values:
-                self._inputs[node] = values[node]
-            elif self._program.storages[self._program.storage_of[node]].unit is None:  # a view of a resident one
-                self._inputs[node] = call(node.target, node.args, node.kwargs, partial(self._input, values=values))
-            else:
-                self._inputs[node] = _made_up(value(node))
-        return self._inputs[node]
+    def begin(self, _number: int) -> None:
+        self._peaks.begin()
 
-    def _look_up(self, known: dict[fx.Node, Any], node: fx.Node) -> Any:
-        if node not in known:  # a view, or one of several results, of what the unit made itself
-            known[node] = call(node.target, node.args, node.kwargs, partial(self._look_up, known))
-        return known[node]
+    def end(self, number: int, made: list[torch.Tensor | None]) -> None:
+        self._peaks.end()
+        storages, device = self._program.storages, self._program.trace.device
+        unit = self._steps[number]
+        self.made[unit] = tuple(
+            storages[s].bytes if tensor is None else allocated_bytes(tensor.untyped_storage().nbytes(), device)
+            for s, tensor in zip(self._program.units[unit].makes, made, strict=True)
+        )
 
 
-def _made_up(fake: Any) -> Any:
-    """Between 0.1 and 1.1, since ops are slow on zeros of some kinds and fail on none of these; 0 for whole numbers,
-    which may be places in a table."""
-    if isinstance(fake, (tuple, list)):
-        return [_made_up(f) for f in fake]
-    extent = 1 + sum((size - 1) * stride for size, stride in zip(fake.shape, fake.stride(), strict=True)) if fake.numel() else 0
-    flat = torch.zeros(extent, dtype=fake.dtype, device=fake.device)
-    if flat.dtype.is_floating_point:
-        flat.uniform_(0.1, 1.1)
-    elif flat.dtype == torch.bool:
-        flat.fill_(True)
-    return flat.as_strided(fake.shape, fake.stride())
+def _costs_from(record: Any, program: Program) -> list[UnitCost] | None:
+    """What the cache says, if it can be that of this program."""
+    try:
+        costs = [UnitCost(_amount(cost), _amount(workspace), tuple(map(_amount, made))) for cost, workspace, made in record]
+    except (TypeError, ValueError):
+        return None
+    fits = len(costs) == len(program.units) and all(
+        len(cost.made) == len(unit.makes) for cost, unit in zip(costs, program.units, strict=True)
+    )
+    return costs if fits else None
+
+
+def _amount(number: object) -> int:
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 1 << 62:
+        raise ValueError(number)
+    return number
 
 
 def _flops(unit: Unit) -> int:
@@ -185,7 +226,3 @@ def _flops(unit: Unit) -> int:
 
 def _moved_bytes(program: Program, unit: Unit) -> int:
     return sum(program.storages[s].bytes for s in [*unit.reads, *unit.makes])
-
-
-def _cuda_devices(program: Program) -> list[torch.device]:
-    return [program.trace.device] if program.trace.device.type == "cuda" else []

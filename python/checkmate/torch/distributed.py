@@ -32,9 +32,16 @@ class Group:
             return Group(process_group or model.process_group, model)
         return Group(process_group, None)
 
-    def module(self, model: torch.nn.Module) -> torch.nn.Module:
-        """The model without its wrapper, whose hooks no captured step calls."""
-        return model.module if isinstance(model, DistributedDataParallel) else model
+    @staticmethod
+    def module(model: torch.nn.Module) -> torch.nn.Module:
+        """The model without its wrappers: DistributedDataParallel, whose hooks no captured step calls, and torch.compile."""
+        while True:
+            if isinstance(model, DistributedDataParallel):
+                model = model.module
+            elif isinstance(compiled := model.__dict__.get("_modules", {}).get("_orig_mod"), torch.nn.Module):
+                model = compiled
+            else:
+                return model
 
     @property
     def alone(self) -> bool:

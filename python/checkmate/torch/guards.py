@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -20,6 +20,7 @@ class ModelState:
         self._sizes = _sizes(self.module_names)
         self._parameters = _places(model, "parameter")
         self._buffers = _places(model, "buffer")
+        self._attributes = [(module.__dict__, _plain_names(module)) for module in self.module_names]
 
     def outdated(self) -> bool:
         """Whether modules, parameters or buffers were added, removed or replaced since."""
@@ -54,6 +55,24 @@ class ModelState:
         table, key = self._buffers[name]
         return table[key]  # type: ignore[no-any-return]
 
+    def tensor(self, name: str) -> torch.Tensor:
+        """The parameter or buffer of that name."""
+        return self.parameter(name) if name in self._parameters else self.buffer(name)
+
+    def attributes(self) -> tuple[Hashable, ...]:
+        """Numbers, flags and texts that the modules hold, such as the probability of a dropout."""
+        return tuple(tuple(map(table.get, names)) for table, names in self._attributes)
+
+    def attribute_names(self) -> Iterator[str]:
+        """Of attributes(), module by module."""
+        for module, (_, names) in zip(self.module_names.values(), self._attributes, strict=True):
+            yield f"{module or 'the model'} ({', '.join(names)})"
+
+    def assigned_buffers(self, known: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """The buffers that are other tensors than those that are known under their names."""
+        now = {name: self.buffer(name) for name in self.buffer_names}
+        return {name: tensor for name, tensor in now.items() if tensor is not known[name]}
+
     def gradient(self, name: str) -> torch.Tensor:
         """Of a parameter that has one."""
         gradient = self.parameter(name).grad
@@ -63,6 +82,12 @@ class ModelState:
     def names_with_gradient(self) -> list[str]:
         """The parameters to whose gradient a step would add."""
         return [name for name, (table, key) in self._parameters.items() if table[key].grad is not None]
+
+
+def _plain_names(module: torch.nn.Module) -> tuple[str, ...]:
+    """Of a module's own attributes, without those that every module has."""
+    common = torch.nn.Module().__dict__
+    return tuple(n for n, v in module.__dict__.items() if isinstance(v, (bool, int, float, str)) and n not in common)
 
 
 def _sizes(modules: Iterable[torch.nn.Module]) -> list[tuple[int, int]]:
@@ -87,18 +112,20 @@ class Guard(NamedTuple):
     parameters: tuple[tuple[Hashable, ...], ...]
     buffers: tuple[Hashable, ...]
     training: tuple[bool, ...]  # of each module
+    attributes: tuple[Hashable, ...]
     autocast: Hashable
 
     @staticmethod
     def of(state: ModelState, batch: Sequence[Any]) -> Guard:
         """Of a call now. An error for a batch that no step can take."""
-        leaves, spec = pytree.tree_flatten(tuple(batch))
+        leaves, spec = flatten_batch(batch)
         return Guard(
             tuple(_described(leaf) for leaf in leaves),
             str(spec),
             tuple((*_layout(p), p.requires_grad, p.grad is None) for p in state.parameters()),
             tuple(_layout(b) for b in state.buffers()),
             tuple(module.training for module in state.module_names),
+            state.attributes(),
             _autocast_state(),
         )
 
@@ -110,6 +137,7 @@ class Guard(NamedTuple):
             *_parameter_changes(earlier, self, list(state.parameter_names)),
             *(f"the layout of buffer {name}" for name in _changed(state.buffer_names, earlier.buffers, self.buffers)),
             *_training_changes(earlier, self, list(state.module_names.values())),
+            *(f"an attribute of {name}" for name in _changed(state.attribute_names(), earlier.attributes, self.attributes)),
             *(["autocast"] if self.autocast != earlier.autocast else []),
         ]
 
@@ -158,6 +186,21 @@ def _first_of(names: list[str], kind: str) -> str:
     """The first, and how many more."""
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return f"{kind} {names[0]}{more}"
+
+
+def flatten_batch(batch: Sequence[Any]) -> tuple[list[Any], pytree.TreeSpec]:
+    """Its leaves and how they are nested. Mappings of any type are looked into, such as those of tokenizers."""
+    leaves, spec = pytree.tree_flatten(tuple(batch))
+    unknown = {type(leaf) for leaf in leaves if isinstance(leaf, Mapping)}
+    if not unknown:
+        return leaves, spec
+    for kind in unknown:
+        pytree.register_pytree_node(
+            kind,
+            lambda mapping: (list(mapping.values()), list(mapping.keys())),
+            lambda values, keys, kind=kind: kind(dict(zip(keys, values, strict=True))),
+        )
+    return flatten_batch(batch)
 
 
 def _described(leaf: Any) -> Hashable:

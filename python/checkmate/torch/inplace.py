@@ -46,17 +46,17 @@ class _InPlace:
         self.replaced: dict[int, int] = {}
 
     def fuse(self) -> None:
-        last_once = -1
+        last_ordered = -1
         for index, unit in enumerate(self.units):
             unit.reads = [self._current(s) for s in unit.reads]
-            position = self._overwritable(unit, last_once)
+            position = self._overwritable(unit, last_ordered)
             if position is not None:
                 self._move(index, position)
-            if unit.once:
-                last_once = self.home[index]
+            if unit.ordered:
+                last_ordered = self.home[index]
         self._renumber()
 
-    def _overwritable(self, unit: Unit, last_once: int) -> int | None:
+    def _overwritable(self, unit: Unit, last_ordered: int) -> int | None:
         """Which argument of the unit's op may be overwritten by its result."""
         node = unit.node
         target = in_place_form(node.target)
@@ -69,7 +69,7 @@ class _InPlace:
             return None
         if sum(maker == makers[latest] for maker in makers.values()) != 1:
             return None  # the unit would read another of its own results: keep it simple
-        if unit.once and makers[latest] < last_once:
+        if unit.ordered and makers[latest] < last_ordered:
             return None  # what draws random numbers stays in order
         positions = [0, 1] if node.target in _COMMUTATIVE and node.kwargs.get("alpha", 1) == 1 else [0]
         for position in positions:
@@ -100,7 +100,8 @@ class _InPlace:
         target = self.units[self._maker(storage)]
         self.home[index] = self._maker(storage)
         target.calls.append(Call(unit.node, in_place_form(unit.node.target), position))
-        target.once |= unit.once
+        target.effect |= unit.effect
+        target.random |= unit.random
         target.reads += [s for s in unit.reads if s != storage and s not in target.reads]
         (replacing,) = unit.makes
         self.replaced[replacing] = storage

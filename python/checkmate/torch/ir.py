@@ -52,7 +52,8 @@ class Unit:
     calls: list[Call]
     reads: list[int] = field(default_factory=list)  # storages
     makes: list[int] = field(default_factory=list)
-    once: bool = False  # random, or with an effect: never runs again
+    effect: bool = False  # it writes into an input, or talks to other processes: it runs exactly once
+    random: bool = False  # it draws random numbers: running it again takes the generator's state of the first time
 
     @property
     def node(self) -> fx.Node:
@@ -60,9 +61,9 @@ class Unit:
         return self.calls[0].node
 
     @property
-    def writes_resident(self) -> bool:
-        """Whether it changes what the step did not make, such as the gradients of earlier steps."""
-        return not self.makes
+    def ordered(self) -> bool:
+        """Whether its first run must keep its place among other such units."""
+        return self.effect or self.random
 
     @property
     def origin(self) -> Origin:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import fx
 
 from checkmate.torch.errors import CaptureError
-from checkmate.torch.fx_utils import getitem, is_getitem, overload, storage_address, tensors_of, value
+from checkmate.torch.fx_utils import getitem, is_getitem, storage_address, tensors_of, value
 from checkmate.torch.inplace import write_in_place
 from checkmate.torch.ir import Call, Program, Storage, Unit
 from checkmate.torch.memory import allocated_bytes
+from checkmate.torch.op_traits import has_effect, is_random
 from checkmate.torch.trace import Trace
-
-_EFFECT_NAMESPACES = {"c10d", "_c10d_functional", "c10d_functional"}
 
 
 def lower(trace: Trace) -> Program:
@@ -60,7 +57,7 @@ class _Lowering:
     def _add_call(self, node: fx.Node) -> None:
         tensors = tensors_of(value(node))
         known = [storage_address(t) in self._by_address for t in tensors]
-        effect = _has_effect(node)
+        effect = has_effect(node)
         if tensors and all(known) and not effect:
             self.storage_of[node] = self._by_address[storage_address(tensors[0])]
             return
@@ -72,7 +69,7 @@ class _Lowering:
         unit = len(self.units)
         reads = list(dict.fromkeys(self.storage_of[a] for a in node.all_input_nodes))
         makes = self._remember(node, tensors, unit)
-        self.units.append(Unit([Call(node, node.target)], reads, makes, effect or is_random(node)))
+        self.units.append(Unit([Call(node, node.target)], reads, makes, effect=effect, random=is_random(node)))
 
     def _remember(self, node: fx.Node, tensors: list[torch.Tensor], unit: int | None) -> list[int]:
         made: list[int] = []
@@ -94,29 +91,6 @@ class _Lowering:
             storage.output = storage.unit is not None
 
 
-def is_random(node: fx.Node) -> bool:
-    """Whether it draws random numbers."""
-    op = overload(node)
-    if op is None or torch.Tag.nondeterministic_seeded not in op.tags:
-        return False
-    # Attention carries the tag for the sake of its dropout.
-    return bool(_argument(node, "dropout_p", default=None) != 0.0)
-
-
-def _argument(node: fx.Node, name: str, default: Any) -> Any:
-    op = overload(node)
-    for position, argument in enumerate(op._schema.arguments if op else []):
-        if argument.name == name:
-            given = node.args[position] if position < len(node.args) else node.kwargs.get(name)
-            return argument.default_value if given is None else given
-    return default
-
-
-def _has_effect(node: fx.Node) -> bool:
-    op = overload(node)
-    return op is None or op.namespace in _EFFECT_NAMESPACES or op._schema.is_mutable
-
-
 def _extent(tensor: torch.Tensor) -> int:
     """Bytes from the first to the last element."""
     if tensor.numel() == 0:
@@ -131,7 +105,7 @@ def _needed(trace: Trace) -> set[fx.Node]:
     wanted = [
         node
         for node in trace.graph.nodes
-        if node.op == "call_function" and not is_getitem(node) and (_has_effect(node) or is_random(node))
+        if node.op == "call_function" and not is_getitem(node) and (has_effect(node) or is_random(node))
     ]
     wanted += trace.outputs
     while wanted:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import resource
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,7 +15,7 @@ from torch._C._autograd import _disable_profiler_legacy, _enable_profiler_legacy
 from torch._C._profiler import ProfilerConfig, ProfilerState, _ExperimentalConfig
 from torch.profiler import record_function
 
-_RANGE = "checkmate.range"
+_BEGIN, _END = "checkmate.begin", "checkmate.end"
 
 
 def allocated_bytes(nbytes: int, device: torch.device) -> int:
@@ -26,34 +30,88 @@ def peak_bytes(run: Callable[[], Any], device: torch.device) -> int:
     """
     if device.type == "cuda":
         return _cuda_peak(run, device)
-    return _highest(event.cpu_memory_usage() for event in _events([run]))
+    return _highest(event.cpu_memory_usage() for event in _events(run))
 
 
-def peaks_of_each(runs: Sequence[Callable[[], Any]], device: torch.device) -> list[int]:
-    """peak_bytes() of each of many short runs, in one recording. What they return is released at once."""
-    if device.type == "cuda":
-        return [_cuda_peak(run, device) for run in runs]
-    changes: list[list[int]] = []
-    for event in _events(runs):
-        if _kind(event) == "push" and event.name() == _RANGE:
-            changes.append([])
-        elif changes:
-            changes[-1].append(event.cpu_memory_usage())
-    if len(changes) != len(runs):
-        raise RuntimeError("the profiler lost a range: its events have changed")
-    return [_highest(each) for each in changes]
+def available_bytes(device: torch.device) -> int:
+    """What a process can still get: of the machine, of its control group, and within its own limits."""
+    if device.type == "cuda":  # not tested on a machine with a GPU
+        return int(torch.cuda.mem_get_info(device)[0])
+    status = _sizes_in("/proc/self/status")
+    limits = [_sizes_in("/proc/meminfo").get("MemAvailable")]
+    address_space = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if address_space != resource.RLIM_INFINITY:
+        limits.append(address_space - status.get("VmSize", 0))
+    with contextlib.suppress(OSError, ValueError):  # "max" is no number: no limit
+        folder = Path("/sys/fs/cgroup")
+        used = int((folder / "memory.current").read_text())
+        limits.append(int((folder / "memory.max").read_text()) - used)
+    return max(0, min((limit for limit in limits if limit is not None), default=sys.maxsize))
 
 
-def _events(runs: Iterable[Callable[[], Any]]) -> Iterator[Any]:
+def _sizes_in(path: str) -> dict[str, int]:
+    """The lines `Name:   123 kB` of such a file, in bytes."""
+    try:
+        lines = Path(path).read_text().splitlines()
+    except OSError:
+        return {}
+    return {
+        name: 1024 * int(size.split()[0]) for name, _, size in (line.partition(":") for line in lines) if size.endswith(" kB")
+    }
+
+
+class PartPeaks:
+    """peak_bytes() of parts of one run, which says where each begins and ends."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._cuda = device if device.type == "cuda" else None
+        self._cuda_begin = 0
+        self._cuda_peaks: list[int] = []
+
+    def begin(self) -> None:
+        """A part of the run begins."""
+        if self._cuda is None:
+            _mark(_BEGIN)
+        else:
+            self._cuda_begin = _restart_cuda(self._cuda)
+
+    def end(self) -> None:
+        """It ends."""
+        if self._cuda is None:
+            _mark(_END)
+        else:
+            self._cuda_peaks.append(torch.cuda.max_memory_allocated(self._cuda) - self._cuda_begin)
+
+    def of(self, run: Callable[[], Any]) -> list[int]:
+        """The peaks, in the order of the parts."""
+        if self._cuda is not None:
+            run()
+            return self._cuda_peaks
+        peaks: list[int] = []
+        part: list[int] = []
+        for event in _events(run):
+            if _kind(event) == "memory_alloc":
+                part.append(event.cpu_memory_usage())
+            elif event.name() == _BEGIN:
+                part = []
+            elif event.name() == _END:
+                peaks.append(_highest(part))
+        return peaks
+
+
+def _mark(name: str) -> None:
+    with record_function(name):
+        pass
+
+
+def _events(run: Callable[[], Any]) -> Iterator[Any]:
     """What the profiler noted, in order of time. Its older form tells each allocation as it comes."""
     config = ProfilerConfig(ProfilerState.CPU, False, True, False, False, False, _ExperimentalConfig())
     collecting = gc.isenabled()
     gc.disable()  # garbage from before is none of the run's
     _enable_profiler_legacy(config)
     try:
-        for run in runs:
-            with record_function(_RANGE):
-                run()
+        run()
     finally:
         threads = _disable_profiler_legacy()
         if collecting:
@@ -79,9 +137,13 @@ def _highest(changes: Iterable[int]) -> int:
 
 def _cuda_peak(run: Callable[[], Any], device: torch.device) -> int:
     """Not tested on a machine with a GPU."""
-    torch.cuda.synchronize(device)
-    torch.cuda.reset_peak_memory_stats(device)
-    before = torch.cuda.memory_allocated(device)
+    before = _restart_cuda(device)
     run()
     torch.cuda.synchronize(device)
     return torch.cuda.max_memory_allocated(device) - before
+
+
+def _restart_cuda(device: torch.device) -> int:
+    torch.cuda.synchronize(device)
+    torch.cuda.reset_peak_memory_stats(device)
+    return torch.cuda.memory_allocated(device)

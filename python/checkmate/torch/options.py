@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from checkmate import Error
+from checkmate import Error, Plan
 from checkmate.progress import ProgressOption
 
 
@@ -19,9 +19,11 @@ class Options:
     costs: str
     order: str
     time_limit: float
+    gap: float
     threads: int | None
     seed: int
     cache: Path | None
+    plan: Plan | Path | None
     progress: ProgressOption
     process_group: Any
 

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
 
 import checkmate
-from checkmate import Graph, InfeasibleError, Plan
+from checkmate import Graph, InfeasibleError, Plan, load_plan
 from checkmate._core import bytes_text, parse_bytes
-from checkmate.torch.codegen import Run, generate
-from checkmate.torch.cost_cache import CostCache, UnitCost
-from checkmate.torch.costs import estimated_costs, measured_costs
+from checkmate.torch.cache import Cache
+from checkmate.torch.codegen import Run, below_autograd, generate
+from checkmate.torch.costs import Rehearsal, estimated_costs, measured_costs
 from checkmate.torch.distributed import Group
 from checkmate.torch.guards import ModelState
 from checkmate.torch.ir import Program
 from checkmate.torch.lowering import lower
+from checkmate.torch.memory import available_bytes
 from checkmate.torch.options import Options
 from checkmate.torch.planning_graph import fingerprint, planning_graph
 from checkmate.torch.progress import counting
+from checkmate.torch.side_effects import run_gradient_hooks
 from checkmate.torch.trace import LossFn, Trace, trace_step
 
 
@@ -48,14 +54,17 @@ class CompiledStep:
     def __call__(self, state: ModelState, batch: Sequence[Any]) -> Any:
         """Leaves gradients in `.grad`, updates buffers, and returns what the loss function returned."""
         trace = self.program.trace
+        with below_autograd():
+            loss, extras, gradients, updates = self._run(trace.signature.values(state, batch))
         with torch.no_grad():
-            with torch._C._DisableAutocast(), torch._C._AutoDispatchBelowAutograd():
-                loss, extras, gradients, updates = self._run(trace.signature.values(state, batch))
             for name, gradient in zip(trace.gradients, gradients, strict=True):
                 state.parameter(name).grad = gradient
-            for name, value in zip(trace.buffer_updates, updates, strict=True):
-                state.buffer(name).copy_(value)
-        return loss if trace.extras_spec is None else (loss, *pytree.tree_unflatten(extras, trace.extras_spec))
+            for name, value in zip(trace.updates, updates, strict=True):
+                state.tensor(name).copy_(value)
+            run_gradient_hooks(state.parameters())
+        if trace.extras_spec is None:
+            return loss
+        return pytree.tree_unflatten(extras, trace.extras_spec)
 
     @property
     def source(self) -> str:
@@ -67,8 +76,18 @@ class CompiledStep:
         return replace(self, plan=plan, _run=_generated(self.program, plan))
 
 
-def build(state: ModelState, loss_fn: LossFn, batch: Sequence[Any], options: Options, group: Group) -> CompiledStep:
-    """The planned step of this model on such a batch. Every rank of the group gets the same plan."""
+def build(
+    state: ModelState,
+    loss_fn: LossFn,
+    batch: Sequence[Any],
+    options: Options,
+    group: Group,
+    similar: CompiledStep | None = None,
+) -> CompiledStep:
+    """The planned step of this model on such a batch. Every rank of the group gets the same plan.
+
+    The search starts from the plan of a `similar` step, such as one for another length of the sequence.
+    """
     clock = _Clock()
     program = lower(trace_step(state, loss_fn, batch))
     capture_seconds = clock.lap()
@@ -77,42 +96,80 @@ def build(state: ModelState, loss_fn: LossFn, batch: Sequence[Any], options: Opt
         clock.lap()
         graph = _with_costs(program, program.trace.signature.values(state, batch), type(state.model).__name__, options)
         cost_seconds = clock.lap()
-        return graph, _solve(graph, options), cost_seconds, clock.lap()
+        return graph, _solve(graph, options, similar.plan if similar else None), cost_seconds, clock.lap()
 
     graph, plan, cost_seconds, solve_seconds = group.agree(fingerprint(program), decide)
     return CompiledStep(program, graph, plan, Timings(capture_seconds, cost_seconds, solve_seconds), _generated(program, plan))
 
 
 def _with_costs(program: Program, inputs: Sequence[torch.Tensor], name: str, options: Options) -> Graph:
-    costs, unit = _costs(program, inputs, options)
     reserve = parse_bytes(options.reserve) if isinstance(options.reserve, str) else options.reserve
-    return planning_graph(program, costs, name=name, cost_unit=unit, reserved_bytes=reserve)
-
-
-def _costs(program: Program, inputs: Sequence[torch.Tensor], options: Options) -> tuple[list[UnitCost], str]:
+    make = partial(planning_graph, program, name=name, order=options.order, reserved_bytes=reserve)
+    estimate = make(estimated_costs(program), cost_unit="flop")
     if options.costs == "flops":
-        return estimated_costs(program), "flop"
-    cache = CostCache(program.trace.device, options.cache)
-    with counting(options.progress, "measuring ops") as progress:
-        return measured_costs(program, inputs, cache, progress), "ns"
+        return estimate
+    with counting(options.progress, "measuring the step, run") as progress:
+        rehearsal = _rehearsal(estimate, program.trace.device, options)
+        costs = measured_costs(program, inputs, rehearsal, Cache(options.cache), progress)
+    return make(costs, cost_unit="ns")
 
 
-def _solve(graph: Graph, options: Options) -> Plan:
+def _rehearsal(estimate: Graph, device: torch.device, options: Options) -> Rehearsal:
+    """Keep-all, if there is memory for it; otherwise a plan within the budget, from estimated costs."""
+    plan = Plan.keep_all(estimate)
+    if options.budget is not None and plan.peak - estimate.fixed_bytes > available_bytes(device):
+        plan = _solve(estimate, options, None)
+    return Rehearsal(plan.steps, plan.frees)
+
+
+def _solve(graph: Graph, options: Options, start: Plan | None) -> Plan:
+    if options.plan is not None:
+        return _given_plan(graph, options)
     if options.budget is None:
         return Plan.keep_all(graph)
+    budget = graph.parse_budget(options.budget)
+    cached = Cache(options.cache).path("plans", f"{graph.sha256} {budget} {options.order} {options.time_limit} {options.gap}")
+    with contextlib.suppress(checkmate.Error):
+        return load_plan(cached, graph)
     try:
-        return checkmate.solve(
+        plan = checkmate.solve(
             graph,
-            options.budget,
+            budget,
             order=options.order,
             time_limit=options.time_limit,
+            gap=options.gap,
             threads=options.threads,
             seed=options.seed,
+            start=start if start is not None and len(start.graph) == len(graph) else None,
             progress=options.progress,
         )
     except InfeasibleError as error:
         told = f"{error}; of this, {_standing(graph)}"
         raise InfeasibleError(told, error.budget, error.needed, error.op, error.sufficient) from None
+    with contextlib.suppress(checkmate.Error, OSError):
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        plan.save(cached)
+    return plan
+
+
+def _given_plan(graph: Graph, options: Options) -> Plan:
+    """The plan of the options, on this graph: costs may have been measured anew since it was found."""
+    given = options.plan
+    steps = given.steps if isinstance(given, Plan) else _read_steps(given)
+    try:
+        return Plan.from_steps(graph, steps, options.budget, order=options.order, method="given")
+    except checkmate.Error as error:
+        raise checkmate.Error(f"the plan that was given does not fit this step: {error}", "invalid_plan") from None
+
+
+def _read_steps(path: Path) -> list[int]:
+    try:
+        steps = json.loads(path.read_text())["steps"]
+    except OSError as error:
+        raise checkmate.Error(f"{path}: {error.strerror}", "io") from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise checkmate.Error(f"{path}: not a plan file; write one with step.plan.save()", "invalid_file") from None
+    return steps  # type: ignore[no-any-return]  # from_steps() checks it
 
 
 def _standing(graph: Graph) -> str:
@@ -128,7 +185,7 @@ def _standing(graph: Graph) -> str:
 
 def _generated(program: Program, plan: Plan) -> Run:
     trace: Trace = program.trace
-    results = [trace.loss, trace.extras, list(trace.gradients.values()), list(trace.buffer_updates.values())]
+    results = [trace.loss, trace.extras, list(trace.gradients.values()), list(trace.updates.values())]
     return generate(program, plan.steps, plan.frees, results)
 
 

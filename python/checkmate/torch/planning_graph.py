@@ -6,22 +6,30 @@ import hashlib
 from collections.abc import Sequence
 
 from checkmate import Graph, Op, Tensor
-from checkmate.torch.cost_cache import UnitCost
+from checkmate.torch.costs import UnitCost
 from checkmate.torch.ir import Program, Storage, Unit
 
 
-def planning_graph(program: Program, costs: Sequence[UnitCost], name: str, cost_unit: str, reserved_bytes: int = 0) -> Graph:
-    """Ops are the program's units, in order; tensors its storages, and after them what keeps random ops in order."""
+def planning_graph(
+    program: Program, costs: Sequence[UnitCost], name: str, cost_unit: str, order: str, reserved_bytes: int = 0
+) -> Graph:
+    """Ops are the program's units, in order; tensors its storages, and after them what keeps units in order."""
+    sizes = [storage.bytes for storage in program.storages]
+    for unit, cost in zip(program.units, costs, strict=True):
+        for storage, made in zip(unit.makes, cost.made, strict=False):
+            sizes[storage] = made
     tensors = [
-        Tensor(_tensor_name(program, storage), storage.bytes, resident=storage.unit is None, output=storage.output)
-        for storage in program.storages
+        Tensor(_tensor_name(program, storage), size, resident=storage.unit is None, output=storage.output)
+        for storage, size in zip(program.storages, sizes, strict=True)
     ]
     ops = []
-    # A tensor of no bytes hands on whose turn it is: what runs once keeps its order, also where the order is free.
+    # A tensor of no bytes hands on whose turn it is: what runs once keeps its order, also where the order is free. In a free
+    # order random units run once: the state of the generator at their first run must be that of the given order.
     turn: list[int] = []
     for unit, cost in zip(program.units, costs, strict=True):
         reads, makes = unit.reads, unit.makes
-        if unit.once:
+        once = unit.effect or (unit.random and order == "free")
+        if once:
             reads, turn = reads + turn, [len(tensors)]
             makes = makes + turn
             tensors.append(Tensor(f"{unit.node.name} done", 0))
@@ -34,7 +42,7 @@ def planning_graph(program: Program, costs: Sequence[UnitCost], name: str, cost_
                 kind=_kind(unit),
                 workspace=cost.workspace,
                 phase=unit.origin.phase,
-                recomputable=not unit.once,
+                recomputable=not once,
             )
         )
     return Graph(name, tensors, ops, cost_unit=cost_unit, reserved_bytes=reserved_bytes)
@@ -42,7 +50,7 @@ def planning_graph(program: Program, costs: Sequence[UnitCost], name: str, cost_
 
 def fingerprint(program: Program) -> str:
     """The same for two programs that can run the same plans."""
-    units = [(_kind(unit), unit.reads, unit.makes, unit.once) for unit in program.units]
+    units = [(_kind(unit), unit.reads, unit.makes, unit.effect, unit.random) for unit in program.units]
     storages = [(storage.bytes, storage.output) for storage in program.storages if storage.unit is not None]
     return hashlib.sha256(repr((units, storages)).encode()).hexdigest()
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from checkmate.torch.guards import ModelState
+from checkmate.torch.guards import ModelState, flatten_batch
 
 _TENSOR = object()  # stands for a tensor of the batch, which the signature must not keep alive
 
@@ -31,7 +31,7 @@ class Signature:
     @staticmethod
     def of(state: ModelState, batch: Sequence[Any]) -> Signature:
         """Of a step that reads the model and the batch."""
-        leaves, spec = pytree.tree_flatten(tuple(batch))
+        leaves, spec = flatten_batch(batch)
         plain = tuple(_TENSOR if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves)
         return Signature(tuple(state.parameter_names), tuple(state.buffer_names), plain, spec)
 
@@ -64,4 +64,4 @@ class Signature:
 
 def tensors_of_batch(batch: Sequence[Any]) -> list[torch.Tensor]:
     """In the order in which the step takes them."""
-    return [leaf for leaf in pytree.tree_leaves(tuple(batch)) if isinstance(leaf, torch.Tensor)]
+    return [leaf for leaf in flatten_batch(batch)[0] if isinstance(leaf, torch.Tensor)]

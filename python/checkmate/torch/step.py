@@ -6,6 +6,7 @@ import os
 import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -89,12 +90,20 @@ class Step:
         if guard in self._compiled:
             self._compiled.move_to_end(guard)
             return self._compiled[guard]
-        compiled = build(self._state, self.loss_fn, batch, self.options, self.group)
+        similar = next(reversed(self._compiled.values()), None)
+        compiled = build(self._state, self.loss_fn, batch, self.options, self.group, similar)
+        if self.options.budget is not None:  # a share becomes bytes once, from the example
+            self.options = replace(self.options, budget=compiled.plan.budget)
         self._warn_if_often(guard)
         self._compiled[guard] = compiled
         if len(self._compiled) > self.MOST_REMEMBERED:
             self._compiled.popitem(last=False)
         return compiled
+
+    def written_parameters(self) -> dict[str, torch.nn.Parameter]:
+        """Those that the latest step writes into, in addition to computing gradients."""
+        names = set(self._latest.program.trace.updates) & set(self._state.parameter_names)
+        return {name: self._state.parameter(name) for name in sorted(names)}
 
     def execute(self, compiled: CompiledStep, batch: Sequence[Any]) -> Any:
         """Runs a prepared step, whichever plan it has, on a batch like the one that it was prepared for."""

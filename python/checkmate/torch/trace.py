@@ -24,10 +24,13 @@ from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
 from torch.nn.utils.stateless import _reparametrize_module
 from torch.utils import _pytree as pytree
 
-from checkmate.torch.checks import check_constants, check_trainable, checked_loss, only_device
+from checkmate.torch.checkpointing import plain_checkpoints
+from checkmate.torch.checks import check_assignment, check_foreign_parameters, check_trainable, checked_loss, loss_of, only_device
+from checkmate.torch.decisions import Decisions
 from checkmate.torch.errors import CaptureError, explain_capture_failure
 from checkmate.torch.fx_utils import Origin, set_origin, storage_address, tensors_of
 from checkmate.torch.guards import ModelState
+from checkmate.torch.side_effects import check_hooks, left_alone
 from checkmate.torch.signature import Signature
 
 LossFn = Callable[..., Any]
@@ -45,14 +48,14 @@ class Trace:
     extras: list[Any]  # the leaves of what was returned in addition to the loss: nodes or plain values
     extras_spec: pytree.TreeSpec | None  # None: the loss was returned alone
     gradients: dict[str, fx.Node]  # of the parameters that have one, and none to add to
-    buffer_updates: dict[str, fx.Node]
+    updates: dict[str, fx.Node]  # what buffers, or parameters that the step writes into, are at the end
     device: torch.device
 
     @property
     def outputs(self) -> list[fx.Node]:
         """What the step hands out."""
         extras = (extra for extra in self.extras if isinstance(extra, fx.Node))
-        return [self.loss, *extras, *self.gradients.values(), *self.buffer_updates.values()]
+        return [self.loss, *extras, *self.gradients.values(), *self.updates.values()]
 
 
 def trace_step(state: ModelState, loss_fn: LossFn, batch: Sequence[Any]) -> Trace:
@@ -67,13 +70,15 @@ def trace_step(state: ModelState, loss_fn: LossFn, batch: Sequence[Any]) -> Trac
     originals = signature.values(state, batch)
     device = only_device([(signature.describe(i), t) for i, t in enumerate(originals)])
     check_trainable(state.parameters())
+    check_hooks(state)
 
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     recorder = _Recorder(state, loss_fn, signature)
-    with _left_alone(state.model, device), explain_capture_failure(), torch.backends.cudnn.flags(enabled=False):
-        with mode, torch.enable_grad():
+    with left_alone(state, device), explain_capture_failure(), torch.backends.cudnn.flags(enabled=False):
+        with mode, torch.enable_grad(), plain_checkpoints(), Decisions():
             traced = make_fx(_as_function(recorder.step))([_fake(mode, t) for t in originals])
         recorder.label(traced.graph)
+        _forget_questions(traced.graph)
         with mode, torch.no_grad(), torch.fx.traceback.preserve_node_meta():
             fakes = [_fake(mode, t).detach() for t in originals]
             functional = make_fx(torch.func.functionalize(_Functional(traced).run_flat))(*fakes)
@@ -98,6 +103,7 @@ class _Recorder:
     graded: list[str] = field(default_factory=list)
     extras: list[Any] = field(default_factory=list)
     extras_spec: pytree.TreeSpec | None = None
+    assigned: list[str] = field(default_factory=list)  # buffers that the forward pass replaces
     forward_nodes: int = 0
     modules: list[tuple[int, str]] = field(default_factory=list)  # from this node on, this module runs
 
@@ -107,13 +113,18 @@ class _Recorder:
         batch = self.signature.batch_from(flat[len(named) :])
         with _reparametrize_module(model, named, tie_weights=True), self._watch_modules():
             returned = self.loss_fn(model, *batch)
+            assigned = self.state.assigned_buffers(named)
         loss = self._loss_of(returned)
+        check_foreign_parameters(loss, named.values())
         self.forward_nodes = _node_count()
 
         trained = {name: named[name] for name in self.signature.parameters if named[name].requires_grad}
         gradients = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
         taken = {storage_address(t) for t in [*flat, loss, *tensors_of(self.extras)]}
-        outputs: list[Any] = [loss, *self.extras]
+        for name, tensor in assigned.items():
+            check_assignment(name, named[name], tensor)
+        self.assigned = list(assigned)
+        outputs: list[Any] = [loss, *self.extras, *(tensor.detach() for tensor in assigned.values())]
         for (name, parameter), gradient in zip(trained.items(), gradients, strict=True):
             if gradient is None:
                 continue
@@ -122,11 +133,10 @@ class _Recorder:
         return outputs
 
     def _loss_of(self, returned: Any) -> torch.Tensor:
-        loss = returned
-        if isinstance(returned, tuple) and returned:
-            loss = returned[0]
-            self.extras, self.extras_spec = pytree.tree_flatten(tuple(returned[1:]))
-            self.extras = [x.detach() if isinstance(x, torch.Tensor) else x for x in self.extras]
+        loss = loss_of(returned)
+        if loss is not returned:
+            extras, self.extras_spec = pytree.tree_flatten(returned)
+            self.extras = [x.detach() if isinstance(x, torch.Tensor) else x for x in extras]
         return checked_loss(loss, returned)
 
     @contextlib.contextmanager
@@ -164,6 +174,13 @@ class _Recorder:
                 module = following
                 until, following = next(marks)
             set_origin(node, Origin("forward", module) if position < self.forward_nodes else Origin("backward"))
+
+
+def _forget_questions(graph: fx.Graph) -> None:
+    """Values that the step asked for were recorded before they were answered."""
+    for node in reversed(graph.nodes):
+        if node.target is aten._local_scalar_dense.default and not node.users:
+            graph.erase_node(node)
 
 
 class _Functional(fx.Interpreter):
@@ -210,10 +227,12 @@ class _Assembly:
 
     def trace(self, state: ModelState, device: torch.device) -> Trace:
         recorder = self.recorder
-        updates = self._take_buffer_updates()
+        updates = self._take_writes()
         (output,) = (node for node in self.graph.nodes if node.op == "output")
         loss, *rest = output.args[0]
-        extra_nodes, made = rest[: len(recorder.extras)], rest[len(recorder.extras) :]
+        extra_nodes, rest = rest[: len(recorder.extras)], rest[len(recorder.extras) :]
+        made = rest[len(recorder.assigned) :]
+        updates |= dict(zip(recorder.assigned, rest, strict=False))
         extras = [n if isinstance(value, torch.Tensor) else value for n, value in zip(extra_nodes, recorder.extras, strict=True)]
         gradients = dict(zip(recorder.graded, made, strict=True))
         accumulated = [name for name in state.names_with_gradient() if name in gradients]
@@ -225,29 +244,26 @@ class _Assembly:
             signature=dataclasses.replace(self.signature, accumulated=tuple(accumulated), constants=tuple(constants)),
             inputs=self.inputs,
             loss=loss,
-            extras=[
-                node if isinstance(value, torch.Tensor) else value for node, value in zip(extras, recorder.extras, strict=True)
-            ],
+            extras=extras,
             extras_spec=recorder.extras_spec,
             gradients=gradients,
-            buffer_updates=updates,
+            updates=updates,
             device=device,
         )
 
-    def _take_buffer_updates(self) -> dict[str, fx.Node]:
-        """The values to copy into buffers at the end, in place of the copies at the end of the graph."""
-        first = len(self.signature.parameters)
-        buffer_of = dict(zip(self.inputs[first:], self.signature.buffers, strict=False))
+    def _take_writes(self) -> dict[str, fx.Node]:
+        """The values to copy into buffers and parameters at the end, in place of the copies at the end of the graph."""
+        owned = dict(zip(self.inputs, self.signature.model_inputs, strict=False))
         updates: dict[str, fx.Node] = {}
         for node in reversed(self.graph.nodes):
             if node.op == "call_function" and node.target is aten.copy_.default and node.args[0].op == "placeholder":
                 target, value = node.args[:2]
-                if target not in buffer_of:
+                if target not in owned:
                     raise CaptureError(
                         f"the step writes into {self.signature.describe(self.inputs.index(target))}: "
-                        "only buffers of the model may change; write into a copy"
+                        "only the model may change; write into a copy"
                     )
-                updates[buffer_of[target]] = value
+                updates[owned[target]] = value
                 node.replace_all_uses_with(value)
                 self.graph.erase_node(node)
         return updates
@@ -265,7 +281,6 @@ class _Assembly:
         places: dict[torch.Tensor, fx.Node] = {}
         for node in [node for node in self.graph.nodes if node.op == "get_attr"]:
             constant = getattr(self.functional, str(node.target))
-            check_constants([constant])
             if constant not in places:
                 fake = constant if isinstance(constant, FakeTensor) else self.mode.from_tensor(constant)
                 places[constant] = self._add_input(node.name, fake)
@@ -279,20 +294,6 @@ class _Assembly:
         node.meta["val"] = fake
         self.inputs.append(node)
         return node
-
-
-@contextlib.contextmanager
-def _left_alone(model: torch.nn.Module, device: torch.device) -> Iterator[None]:
-    """Puts back attributes that a forward pass sets, and the state of the random generators."""
-    attributes = [(module, dict(module.__dict__)) for module in model.modules()]
-    devices = [device] if device.type == "cuda" else []
-    try:
-        with torch.random.fork_rng(devices):
-            yield
-    finally:
-        for module, saved in attributes:
-            module.__dict__.clear()
-            module.__dict__.update(saved)
 
 
 def _node_count() -> int:

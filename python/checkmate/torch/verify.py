@@ -12,6 +12,7 @@ import torch
 
 from checkmate import Error, Plan
 from checkmate._core import bytes_text
+from checkmate.torch.checks import loss_of
 from checkmate.torch.memory import peak_bytes
 from checkmate.torch.pipeline import CompiledStep
 from checkmate.torch.step import Step
@@ -133,9 +134,8 @@ def verify(step: Step, batch: Sequence[Any], *, eager: bool = True, repeats: int
 
 def _eager(step: Step, batch: Sequence[Any]) -> Any:
     returned = step.loss_fn(step.model, *batch)
-    loss = returned[0] if isinstance(returned, tuple) else returned
-    loss.backward()
-    return loss.detach()
+    loss_of(returned).backward()
+    return returned
 
 
 @dataclass
@@ -167,9 +167,7 @@ class _Runs:
         return results
 
     def _result(self, run: Callable[[], Any]) -> _Result:
-        returned = run()
-        loss = returned[0] if isinstance(returned, tuple) else returned
-        del returned
+        loss = loss_of(run()).detach()
         gradients = [None if p.grad is None else p.grad.cpu().clone() for p in self.step.model.parameters()]
         buffers = [b.cpu().clone() for b in self.step.model.buffers()]
         self.restore()
@@ -183,6 +181,7 @@ def _restored(step: Step) -> Iterator[Callable[[], None]]:
     """Gives a function that puts gradients, buffers and random state back, and calls it at the end."""
     model = step.model
     device = next(model.parameters()).device
+    written = {name: tensor.detach().clone() for name, tensor in step.written_parameters().items()}
     gradients = [None if p.grad is None else p.grad.clone() for p in model.parameters()]
     buffers = [b.clone() for b in model.buffers()]
     random = torch.get_rng_state()
@@ -194,6 +193,8 @@ def _restored(step: Step) -> Iterator[Callable[[], None]]:
                 parameter.grad = None if gradient is None else gradient.clone()
             for buffer, saved in zip(model.buffers(), buffers, strict=True):
                 buffer.copy_(saved)
+            for name, tensor in step.written_parameters().items():
+                tensor.copy_(written[name])
         torch.set_rng_state(random)
         if random_on_cuda is not None:  # not tested on a machine with a GPU
             torch.cuda.set_rng_state(random_on_cuda, device)

@@ -1,0 +1,93 @@
+"""Models of a common size by configuration, with random weights, each with a loss and a batch."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+import transformers
+from torch import nn
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "python"))
+from networks import ConvNet, UNet, classify
+
+transformers.logging.set_verbosity_error()
+
+
+class Case(NamedTuple):
+    model: nn.Module
+    loss_fn: Callable[..., Any]
+    batch: tuple[Any, ...]
+    blocks: Sequence[nn.Module]  # what people put torch.utils.checkpoint around
+
+
+def cnn() -> Case:
+    model = ConvNet(blocks=8, channels=32)
+    return Case(model, classify, (torch.randn(64, 3, 32, 32), torch.randint(10, (64,))), list(model.blocks))
+
+
+def unet() -> Case:
+    model = UNet(width=32, depth=4)
+    batch = (torch.randn(8, 3, 128, 128), torch.randint(2, (8, 128, 128)))
+    return Case(model, classify, batch, [*model.down, *model.join])
+
+
+def resnet50(batch: int = 16, size: int = 128) -> Case:
+    model = transformers.ResNetForImageClassification(transformers.ResNetConfig(num_labels=1000)).train()
+    images = (torch.randn(batch, 3, size, size), torch.randint(1000, (batch,)))
+    blocks = [layer for stage in model.resnet.encoder.stages for layer in stage.layers]
+    return Case(model, lambda m, x, y: m(x, labels=y).loss, images, blocks)
+
+
+def gpt2(layers: int = 12, width: int = 384, words: int = 8192, batch: int = 4, length: int = 256, dropout: float = 0.1) -> Case:
+    config = transformers.GPT2Config(
+        n_layer=layers,
+        n_embd=width,
+        n_head=width // 64,
+        vocab_size=words,
+        n_positions=length,
+        bos_token_id=0,
+        eos_token_id=0,
+        resid_pdrop=dropout,
+        embd_pdrop=dropout,
+        attn_pdrop=dropout,
+    )
+    model = transformers.GPT2LMHeadModel(config).train()
+    ids = torch.randint(words, (batch, length))
+    return Case(model, lambda m, x: m(x, labels=x, use_cache=False).loss, (ids,), list(model.transformer.h))
+
+
+def bert() -> Case:
+    config = transformers.BertConfig(
+        hidden_size=384, num_attention_heads=6, intermediate_size=1536, num_hidden_layers=12, vocab_size=8192
+    )
+    model = transformers.BertForSequenceClassification(config).train()
+    ids, mask, labels = torch.randint(8192, (8, 128)), torch.ones(8, 128, dtype=torch.long), torch.randint(2, (8,))
+    return Case(
+        model,
+        lambda m, x, mask, y: m(x, attention_mask=mask, labels=y).loss,
+        (ids, mask, labels),
+        list(model.bert.encoder.layer),
+    )
+
+
+def vit() -> Case:
+    config = transformers.ViTConfig(
+        hidden_size=384, num_attention_heads=6, intermediate_size=1536, num_hidden_layers=12, image_size=224
+    )
+    model = transformers.ViTForImageClassification(config).train()
+    images = (torch.randn(8, 3, 224, 224), torch.randint(2, (8,)))
+    return Case(model, lambda m, x, y: m(x, labels=y).loss, images, [])
+
+
+MODELS: dict[str, Callable[[], Case]] = {
+    "CNN": cnn,
+    "ResNet-50": resnet50,
+    "U-Net": unet,
+    "GPT-2": gpt2,
+    "BERT": bert,
+    "ViT": vit,
+}

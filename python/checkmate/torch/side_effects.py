@@ -1,0 +1,107 @@
+"""What a step does that no graph of ops shows, found out while it is traced: refused, unless it can be repeated."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+from unittest import mock
+
+import torch
+from torch._subclasses.fake_tensor import unset_fake_temporarily
+from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
+
+from checkmate.torch.errors import CaptureError
+from checkmate.torch.guards import ModelState
+
+
+def check_hooks(state: ModelState) -> None:
+    """Hooks of the backward pass would run once, on fake tensors, and never again."""
+    for name, parameter in zip(state.parameter_names, state.parameters(), strict=True):
+        if parameter._backward_hooks:
+            raise CaptureError(
+                f"parameter {name} has a hook on its gradient, which a planned step does not call: change the gradient after "
+                "the step, or use register_post_accumulate_grad_hook"
+            )
+    for module, name in state.module_names.items():
+        if module._backward_hooks or module._backward_pre_hooks:
+            raise CaptureError(
+                f"module {name or type(module).__name__} has a backward hook, which a planned step does not call: remove it"
+            )
+
+
+def run_gradient_hooks(parameters: Iterable[torch.nn.Parameter]) -> None:
+    """Calls what register_post_accumulate_grad_hook registered."""
+    for parameter in parameters:
+        for hook in (getattr(parameter, "_post_accumulate_grad_hooks", None) or {}).values():
+            hook(parameter)
+
+
+@contextlib.contextmanager
+def left_alone(state: ModelState, device: torch.device) -> Iterator[None]:
+    """Puts back attributes that a forward pass sets, and the state of the random generators; refuses a step that draws from
+    other generators than torch's, or counts its own calls: a planned step would do neither."""
+    attributes = [(module, dict(module.__dict__)) for module in state.module_names]
+    before = _other_generators()
+    devices = [device] if device.type == "cuda" else []
+    drawn: list[str] = []
+    try:
+        with torch.random.fork_rng(devices), _real_scale():
+            yield
+        drawn = [name for name, generator in _other_generators().items() if not _equal(generator, before[name])]
+        for module, saved in attributes:
+            _refuse_counters(module, state.module_names[module], saved)
+    finally:
+        for module, saved in attributes:
+            module.__dict__.clear()
+            module.__dict__.update(saved)
+        _restore_generators(before)
+    if drawn:
+        raise CaptureError(
+            f"the step draws random numbers from {drawn[0]}, which a planned step would not draw again: use torch's generator, "
+            "or pass the number with the batch"
+        )
+
+
+def _refuse_counters(module: torch.nn.Module, name: str, saved: dict[str, Any]) -> None:
+    for key, now in module.__dict__.items():
+        then = saved.get(key)
+        counts = isinstance(now, (int, float)) and isinstance(then, (int, float))
+        if counts and not isinstance(now, bool) and now != then:
+            raise CaptureError(
+                f"the forward pass changes the attribute {key} of module {name or type(module).__name__}, which a planned step "
+                "does not do: change it in the training loop, or make it a buffer"
+            )
+
+
+def _other_generators() -> dict[str, Any]:
+    states: dict[str, Any] = {"Python's random module": random.getstate()}
+    if numpy := sys.modules.get("numpy"):
+        states["numpy.random"] = numpy.random.get_state()
+    return states
+
+
+def _restore_generators(states: dict[str, Any]) -> None:
+    random.setstate(states["Python's random module"])
+    if "numpy.random" in states:
+        sys.modules["numpy"].random.set_state(states["numpy.random"])
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return all(bool((x == y).all()) if hasattr(x, "all") else x == y for x, y in zip(a, b, strict=True))
+
+
+@contextlib.contextmanager
+def _real_scale() -> Iterator[None]:
+    """A GradScaler makes its scale when it is first used: it must not be a fake one."""
+    scaler = torch.amp.grad_scaler.GradScaler
+    make = scaler._lazy_init_scale_growth_tracker
+
+    def really(self: Any, device: torch.device) -> None:
+        with unset_fake_temporarily(), disable_proxy_modes_tracing():
+            make(self, device)
+
+    with mock.patch.object(scaler, "_lazy_init_scale_growth_tracker", really):
+        yield
