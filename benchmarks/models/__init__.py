@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
-LIBRARIES = ("transformers", "timm", "diffusers", "own")
+# Where the table of each is.
+LIBRARIES = {"transformers": "transformers_models", "timm": "timm_models", "diffusers": "diffusers_models", "own": "own_steps"}
 
 
 class Training(NamedTuple):
@@ -28,9 +29,5 @@ class Entry(NamedTuple):
 
 def catalogue() -> dict[str, Entry]:
     """All models by name, `library/model`. Importing the libraries takes seconds."""
-    return {f"{library}/{name}": entry for library in LIBRARIES for name, entry in models_of(library).items()}
-
-
-def models_of(library: str) -> dict[str, Entry]:
-    models: dict[str, Entry] = importlib.import_module(f"models.{library}_models").MODELS
-    return models
+    tables = {library: importlib.import_module(f"models.{module}").MODELS for library, module in LIBRARIES.items()}
+    return {f"{library}/{name}": entry for library, table in tables.items() for name, entry in table.items()}

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import checkmate.torch  # noqa: F401
 import torch._dynamo  # noqa: F401
-import transformers.masking_utils
-import transformers.modeling_utils
 from transformers import GPT2LMHeadModel, ViTForImageClassification  # noqa: F401
 
+import checkmate.torch  # noqa: F401
 import models
 
 models.catalogue()

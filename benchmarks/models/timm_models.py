@@ -46,7 +46,9 @@ _TABLE = {
     "crossvit_tiny_240": row("crossvit", batch=2, size=240),
     "cspresnet50": row("cspnet", batch=2),
     "darknet53": row("darknet", batch=2, size=64),
-    "davit_tiny": row("davit", batch=4, depths=(1, 1, 1, 1), embed_dims=(32, 64, 96, 128), num_heads=(1, 2, 3, 4), num_groups=None),
+    "davit_tiny": row(
+        "davit", batch=4, depths=(1, 1, 1, 1), embed_dims=(32, 64, 96, 128), num_heads=(1, 2, 3, 4), num_groups=None
+    ),
     "densenet121": row("densenet", growth_rate=16, block_config=(2, 3, 4, 2)),
     "densenet121 (checkpointed)": row("densenet", growth_rate=16, block_config=(2, 3, 4, 2), memory_efficient=True),
     "dla34": row("dla", batch=2),

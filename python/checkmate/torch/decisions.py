@@ -49,8 +49,10 @@ _MACHINERY = {module.__file__ for module in (sys.modules[__name__], torch.overri
 class Decisions(TorchFunctionMode):
     """Active while a step is traced; answers what the step asks of its tensors, or refuses."""
 
-    def __init__(self) -> None:
+    def __init__(self, current_module: Callable[[], str]) -> None:
+        """`current_module` says whose forward pass runs, for messages."""
         super().__init__()
+        self._current_module = current_module
         self._uniform: Any = WeakIdKeyDictionary()
         self._known: Any = WeakIdKeyDictionary()
 
@@ -96,7 +98,7 @@ class Decisions(TorchFunctionMode):
             passing = _passing_answer(frame) if name in ("__bool__", "item") and tensor.dtype == torch.bool else None
             if passing is None:
                 raise CaptureError(
-                    f"the step branches on the values of tensors at {_place(frame)}, but a plan needs a step that is the same "
+                    f"the step branches on the values of tensors in {self._current_module()}, at {_place(frame)}, but a plan needs a step that is the same "
                     "for every batch: replace `if`, `.item()` or `bool()` on tensors by torch.where, or compute them before "
                     "the step"
                 ) from None

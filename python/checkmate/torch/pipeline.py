@@ -58,7 +58,8 @@ class CompiledStep:
             loss, extras, gradients, updates = self._run(trace.signature.values(state, batch))
         with torch.no_grad():
             for name, gradient in zip(trace.gradients, gradients, strict=True):
-                state.parameter(name).grad = gradient
+                parameter = state.parameter(name)
+                parameter.grad = gradient if isinstance(gradient, torch.Tensor) else _sparse(parameter, *gradient)
             for name, value in zip(trace.updates, updates, strict=True):
                 state.tensor(name).copy_(value)
             run_gradient_hooks(state.parameters())
@@ -74,6 +75,12 @@ class CompiledStep:
     def with_plan(self, plan: Plan) -> CompiledStep:
         """The same step by another plan."""
         return replace(self, plan=plan, _run=_generated(self.program, plan))
+
+
+def _sparse(parameter: torch.nn.Parameter, indices: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """As autograd would leave it in `.grad`, added to what is there."""
+    gradient = torch.sparse_coo_tensor(indices, values, parameter.shape, check_invariants=False)
+    return gradient if parameter.grad is None else parameter.grad + gradient
 
 
 def build(

@@ -28,7 +28,7 @@ from checkmate.torch.checkpointing import plain_checkpoints
 from checkmate.torch.checks import check_assignment, check_foreign_parameters, check_trainable, checked_loss, loss_of, only_device
 from checkmate.torch.decisions import Decisions
 from checkmate.torch.errors import CaptureError, explain_capture_failure
-from checkmate.torch.fx_utils import Origin, set_origin, storage_address, tensors_of
+from checkmate.torch.fx_utils import Origin, nodes_in, set_origin, storage_address, tensors_of
 from checkmate.torch.guards import ModelState
 from checkmate.torch.side_effects import check_hooks, left_alone
 from checkmate.torch.signature import Signature
@@ -47,15 +47,14 @@ class Trace:
     loss: fx.Node
     extras: list[Any]  # the leaves of what was returned in addition to the loss: nodes or plain values
     extras_spec: pytree.TreeSpec | None  # None: the loss was returned alone
-    gradients: dict[str, fx.Node]  # of the parameters that have one, and none to add to
+    gradients: dict[str, Any]  # of the parameters that have one, and none to add to: a node; if sparse, [indices, values]
     updates: dict[str, fx.Node]  # what buffers, or parameters that the step writes into, are at the end
     device: torch.device
 
     @property
     def outputs(self) -> list[fx.Node]:
         """What the step hands out."""
-        extras = (extra for extra in self.extras if isinstance(extra, fx.Node))
-        return [self.loss, *extras, *self.gradients.values(), *self.updates.values()]
+        return nodes_in([self.loss, self.extras, list(self.gradients.values()), list(self.updates.values())])
 
 
 def trace_step(state: ModelState, loss_fn: LossFn, batch: Sequence[Any]) -> Trace:
@@ -75,7 +74,7 @@ def trace_step(state: ModelState, loss_fn: LossFn, batch: Sequence[Any]) -> Trac
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     recorder = _Recorder(state, loss_fn, signature)
     with left_alone(state, device), explain_capture_failure(), torch.backends.cudnn.flags(enabled=False):
-        with mode, torch.enable_grad(), plain_checkpoints(), Decisions():
+        with mode, torch.enable_grad(), plain_checkpoints(), Decisions(recorder.current_module):
             traced = make_fx(_as_function(recorder.step))([_fake(mode, t) for t in originals])
         recorder.label(traced.graph)
         _forget_questions(traced.graph)
@@ -101,6 +100,7 @@ class _Recorder:
     loss_fn: LossFn
     signature: Signature
     graded: list[str] = field(default_factory=list)
+    sparse: list[str] = field(default_factory=list)  # of those, whose gradient is sparse
     extras: list[Any] = field(default_factory=list)
     extras_spec: pytree.TreeSpec | None = None
     assigned: list[str] = field(default_factory=list)  # buffers that the forward pass replaces
@@ -129,8 +129,17 @@ class _Recorder:
             if gradient is None:
                 continue
             self.graded.append(name)
-            outputs.append(_own_gradient(parameter, gradient, taken))
+            if gradient.is_sparse:
+                self.sparse.append(name)
+                outputs += [gradient._indices(), gradient._values()]
+            else:
+                outputs.append(_own_gradient(parameter, gradient, taken))
         return outputs
+
+    def current_module(self) -> str:
+        """Whose forward pass runs, in words."""
+        name = self.modules[-1][1] if self.modules else ""
+        return f"module {name}" if name else "the model or the loss function"
 
     def _loss_of(self, returned: Any) -> torch.Tensor:
         loss = loss_of(returned)
@@ -228,14 +237,18 @@ class _Assembly:
     def trace(self, state: ModelState, device: torch.device) -> Trace:
         recorder = self.recorder
         updates = self._take_writes()
+        self._take_sparse_apart()
         (output,) = (node for node in self.graph.nodes if node.op == "output")
         loss, *rest = output.args[0]
         extra_nodes, rest = rest[: len(recorder.extras)], rest[len(recorder.extras) :]
         made = rest[len(recorder.assigned) :]
         updates |= dict(zip(recorder.assigned, rest, strict=False))
         extras = [n if isinstance(value, torch.Tensor) else value for n, value in zip(extra_nodes, recorder.extras, strict=True)]
-        gradients = dict(zip(recorder.graded, made, strict=True))
-        accumulated = [name for name in state.names_with_gradient() if name in gradients]
+        remaining = iter(made)
+        gradients = {
+            name: [next(remaining), next(remaining)] if name in recorder.sparse else next(remaining) for name in recorder.graded
+        }
+        accumulated = [name for name in state.names_with_gradient() if isinstance(gradients.get(name), fx.Node)]
         for name in accumulated:
             self._accumulate(name, gradients.pop(name), state.gradient(name))
         constants = self._take_constants()
@@ -267,6 +280,14 @@ class _Assembly:
                 node.replace_all_uses_with(value)
                 self.graph.erase_node(node)
         return updates
+
+    def _take_sparse_apart(self) -> None:
+        """Indices and values of a sparse tensor are what it was made of; the tensor itself is made after the step."""
+        part = {aten._indices.default: 3, aten._values.default: 4}
+        for node in list(self.graph.nodes):
+            if node.target in part and node.args[0].target is aten._sparse_coo_tensor_with_dims_and_tensors.default:
+                node.replace_all_uses_with(node.args[0].args[part[node.target]])
+                self.graph.erase_node(node)
 
     def _accumulate(self, name: str, made: fx.Node, existing: torch.Tensor) -> None:
         """Adds the gradient that was made to the existing one, right after it was made."""

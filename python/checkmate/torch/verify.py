@@ -221,6 +221,10 @@ def _distance(first: Sequence[torch.Tensor | None], second: Sequence[torch.Tenso
 
 def distance(a: torch.Tensor, b: torch.Tensor) -> Distance:
     """Between two tensors of one shape and type."""
+    if a.is_sparse and b.is_sparse and a._nnz() == b._nnz():
+        return distance(a._indices(), b._indices()) | distance(a._values(), b._values())
+    if a.layout != b.layout or a.is_sparse:
+        return Distance(differing=a.numel(), largest=float("inf"))
     differs = (_bits(a) != _bits(b)).any(-1)
     if not differs.any():
         return Distance()
