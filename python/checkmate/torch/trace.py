@@ -225,9 +225,7 @@ class _Assembly:
             signature=dataclasses.replace(self.signature, accumulated=tuple(accumulated), constants=tuple(constants)),
             inputs=self.inputs,
             loss=loss,
-            extras=[
-                node if isinstance(value, torch.Tensor) else value for node, value in zip(extras, recorder.extras, strict=True)
-            ],
+            extras=extras,
             extras_spec=recorder.extras_spec,
             gradients=gradients,
             buffer_updates=updates,
