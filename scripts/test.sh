@@ -44,7 +44,7 @@ run_python() {
 run_preset release release_checks -L release
 run_python
 run_preset asan all
-run_preset tsan portfolio_test -R '^Portfolio[.]'
+run_preset tsan threads_checks -R '^(Portfolio|Incumbent)[.]'
 if scripts/lint.sh quick; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 
 echo "$passed passed, $failed failed, $skipped skipped"

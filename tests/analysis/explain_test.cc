@@ -17,7 +17,7 @@ using testing::full_featured;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr OpId kX{0}, kA{1}, kB{2}, kY{3};
+using namespace testing::diamond_ops;
 
 Explanation explained(const Graph& graph, std::vector<OpId> steps) {
   return explain(graph, plan_from_steps(graph, std::move(steps)).value()).value();

@@ -8,11 +8,10 @@
 
 // What the program shows to people: on terminals of several kinds, and in a pipe.
 
-namespace checkmate {
+namespace checkmate::testing {
 namespace {
 
 using ::testing::AllOf;
-using testing::Finished;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -65,7 +64,7 @@ bool plain_ascii(const std::string& text) {
 }
 
 TEST(Terminal, ShowsMemoryAndColours) {
-  const Finished run = testing::run_on_terminal(solving(), 80, environment("xterm", "C.UTF-8"));
+  const Finished run = run_on_terminal(solving(), 80, environment("xterm", "C.UTF-8"));
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_THAT(run.out, AllOf(HasSubstr("\x1b[32mfeasible\x1b[0m"), HasSubstr("memory, keep-all"),
                              HasSubstr("memory, plan"), HasSubstr("█")));
@@ -74,7 +73,7 @@ TEST(Terminal, ShowsMemoryAndColours) {
 
 TEST(Terminal, HasNoColoursWithNoColor) {
   for (const auto& command : {solving(), comparing()}) {
-    const Finished run = testing::run_on_terminal(command, 80, environment("xterm", "C.UTF-8", "1"));
+    const Finished run = run_on_terminal(command, 80, environment("xterm", "C.UTF-8", "1"));
     EXPECT_EQ(run.exit_code, 0);
     for (const char* colour : {"\x1b[3", "\x1b[0m", "\x1b[2m"}) EXPECT_THAT(run.out, Not(HasSubstr(colour)));
     EXPECT_THAT(run.out, HasSubstr("█"));
@@ -83,7 +82,7 @@ TEST(Terminal, HasNoColoursWithNoColor) {
 
 TEST(Terminal, IsPlainWhereItIsDumb) {
   for (const auto& command : {solving(), comparing()}) {
-    const Finished run = testing::run_on_terminal(command, 80, environment("dumb", "C.UTF-8"));
+    const Finished run = run_on_terminal(command, 80, environment("dumb", "C.UTF-8"));
     EXPECT_EQ(run.exit_code, 0);
     EXPECT_TRUE(plain_ascii(run.out)) << run.out;
     EXPECT_THAT(run.out, HasSubstr("@"));  // the sparkline's highest
@@ -91,27 +90,27 @@ TEST(Terminal, IsPlainWhereItIsDumb) {
 }
 
 TEST(Terminal, IsPlainWhereTheLocaleIsNotUtf8) {
-  const Finished run = testing::run_on_terminal(solving(), 80, environment("xterm", "C"));
+  const Finished run = run_on_terminal(solving(), 80, environment("xterm", "C"));
   for (const std::string& line : lines(run.out)) EXPECT_TRUE(plain_ascii(line)) << line;
 }
 
 TEST(Terminal, FitsSixtyColumns) {
   for (const auto& command : {solving(), comparing()}) {
-    const Finished run = testing::run_on_terminal(command, kNarrow, environment("xterm", "C.UTF-8"));
+    const Finished run = run_on_terminal(command, kNarrow, environment("xterm", "C.UTF-8"));
     EXPECT_EQ(run.exit_code, 0);
     EXPECT_LE(widest(run.out), kNarrow) << run.out;
     EXPECT_THAT(run.out, AllOf(HasSubstr("overhead"), HasSubstr("memory, keep-all")));
   }
   std::vector<std::string> explained = solving();
   explained.emplace_back("--explain");
-  const Finished run = testing::run_on_terminal(explained, kNarrow, environment("xterm", "C.UTF-8"));
+  const Finished run = run_on_terminal(explained, kNarrow, environment("xterm", "C.UTF-8"));
   EXPECT_LE(widest(run.out), kNarrow) << run.out;
 }
 
 TEST(Terminal, HelpFitsSixtyColumnsToo) {
   for (const char* verb : {"solve", "max-batch", "convert"}) {
-    const Finished run = testing::run_on_terminal({CHECKMATE_PROGRAM, verb, "--help"}, kNarrow,
-                                                  environment("xterm", "C.UTF-8"));
+    const Finished run =
+        run_on_terminal({CHECKMATE_PROGRAM, verb, "--help"}, kNarrow, environment("xterm", "C.UTF-8"));
     EXPECT_EQ(run.exit_code, 0);
     EXPECT_LE(widest(run.out), kNarrow) << run.out;
     EXPECT_THAT(run.out, HasSubstr("Example: checkmate "));
@@ -119,9 +118,8 @@ TEST(Terminal, HelpFitsSixtyColumnsToo) {
 }
 
 TEST(Terminal, BreaksLongFactsBetweenWords) {
-  const Finished run =
-      testing::run_on_terminal({CHECKMATE_PROGRAM, "solve", "zoo:unet?batch=32", "--budget", "5%"}, kNarrow,
-                               environment("xterm", "C.UTF-8"));
+  const Finished run = run_on_terminal({CHECKMATE_PROGRAM, "solve", "zoo:unet?batch=32", "--budget", "5%"},
+                                       kNarrow, environment("xterm", "C.UTF-8"));
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_LE(widest(run.out), kNarrow) << run.out;
   EXPECT_THAT(run.out, HasSubstr("\x1b[31minfeasible\x1b[0m"));
@@ -131,7 +129,7 @@ TEST(Terminal, LivesOnOneLineWhileItSearches) {
   const std::vector<std::string> command = {
       CHECKMATE_PROGRAM, "solve", "zoo:unet?batch=32", "--budget", "50%",
       "--moves",         "2000",  "--time-limit",      "20"};
-  const Finished run = testing::run_on_terminal(command, 40, environment("xterm", "C.UTF-8"));
+  const Finished run = run_on_terminal(command, 40, environment("xterm", "C.UTF-8"));
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_THAT(run.out, AllOf(HasSubstr(" s  best "), HasSubstr("bound ")));
   // Every state of the line leaves the last column free.
@@ -142,17 +140,17 @@ TEST(Terminal, LivesOnOneLineWhileItSearches) {
     EXPECT_LT(columns_of(state), 40U) << state;
   }
   EXPECT_GT(states, 2U);
-  const Finished dumb = testing::run_on_terminal(command, 40, environment("dumb", "C.UTF-8"));
+  const Finished dumb = run_on_terminal(command, 40, environment("dumb", "C.UTF-8"));
   EXPECT_TRUE(plain_ascii(dumb.out)) << dumb.out;
 }
 
 TEST(Terminal, SaysWhichSearchAReportIsAt) {
-  const testing::ScratchFolder folder;
+  const ScratchFolder folder;
   const std::string page = (folder.path() / "report.html").string();
   std::vector<std::string> command = {CHECKMATE_PROGRAM, "report", "zoo:unet?batch=32", "--budget", "60%"};
   command.insert(command.end(), {"--moves", "2000", "--time-limit", "20", "--point-time", "20", "-o", page});
   command.insert(command.end(), {"--methods", "linear-greedy,anneal", "--budgets", "80%,60%"});
-  const Finished run = testing::run_on_terminal(command, 100, environment("xterm", "C.UTF-8"));
+  const Finished run = run_on_terminal(command, 100, environment("xterm", "C.UTF-8"));
   EXPECT_EQ(run.exit_code, 0) << run.out;
   EXPECT_THAT(run.out, AllOf(HasSubstr("linear-greedy at 11.8 GiB (1 of 4): "),
                              HasSubstr("anneal at 15.7 GiB (4 of 4): "), HasSubstr(" s  best ")));
@@ -175,9 +173,9 @@ TEST(Terminal, APipeGetsTheWholeTextWithoutColours) {
 TEST(Terminal, JsonHasNoSparkline) {
   std::vector<std::string> command = solving();
   command.emplace_back("--json");
-  const Finished run = testing::run_on_terminal(command, 80, environment("xterm", "C.UTF-8"));
+  const Finished run = run_on_terminal(command, 80, environment("xterm", "C.UTF-8"));
   EXPECT_THAT(run.out, AllOf(HasSubstr("\"status\": \"feasible\""), Not(HasSubstr("memory, "))));
 }
 
 }  // namespace
-}  // namespace checkmate
+}  // namespace checkmate::testing

@@ -20,7 +20,7 @@ using testing::random_graph;
 using testing::random_steps;
 
 constexpr Bytes kPlenty{INT64_MAX};
-constexpr OpId kX{0}, kA{1}, kB{2}, kY{3};
+using namespace testing::diamond_ops;
 
 /// Frees as lists that a test can change.
 struct Loose {

@@ -65,7 +65,7 @@ def test_ranks_run_one_plan_and_average_their_gradients(wrapped: bool, tmp_path:
         torch.load(tmp_path / f"{rank}.pt") for rank in (0, 1)
     )
     assert steps == other_steps
-    assert "rank 1 runs another step than rank 0" in refusal
+    assert "rank 1 runs a different step from rank 0" in refusal
     assert refusal == other_refusal
 
     alone = seeded_net()

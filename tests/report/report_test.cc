@@ -20,7 +20,7 @@ using testing::full_featured;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr OpId kX{0}, kA{1}, kB{2}, kY{3};
+using namespace testing::diamond_ops;
 
 /// What the page holds as data, as it was before it was made fit to stand in a script element.
 std::string data_of(const Graph& graph, const Plan& plan, const ReportOptions& options = {}) {

@@ -7,15 +7,47 @@ namespace checkmate::testing {
 
 std::uint64_t below(std::mt19937_64& random, std::uint64_t bound) { return random() % bound; }
 
+TensorId add(GraphBuilder& b, std::string name, std::int64_t cost, std::int64_t bytes,
+             std::vector<TensorId> inputs) {
+  return b.add_op_with_output(
+      {.name = std::move(name), .cost = Cost{cost}, .inputs = std::move(inputs), .outputs = {}},
+      Bytes{bytes});
+}
+
 Graph diamond() {
   GraphBuilder b("diamond");
-  const TensorId x =
-      b.add_op_with_output({.name = "x", .cost = Cost{1}, .inputs = {}, .outputs = {}}, Bytes{10});
-  const TensorId a =
-      b.add_op_with_output({.name = "a", .cost = Cost{2}, .inputs = {x}, .outputs = {}}, Bytes{10});
-  const TensorId c =
-      b.add_op_with_output({.name = "b", .cost = Cost{3}, .inputs = {x}, .outputs = {}}, Bytes{10});
-  b.add_op_with_output({.name = "y", .cost = Cost{4}, .inputs = {a, c}, .outputs = {}}, Bytes{10});
+  const TensorId x = add(b, "x", 1, 10);
+  const TensorId left = add(b, "a", 2, 10, {x});
+  const TensorId right = add(b, "b", 3, 10, {x});
+  add(b, "y", 4, 10, {left, right});
+  return std::move(b).build().value();
+}
+
+Graph fork() {
+  GraphBuilder b("fork");
+  const TensorId x = add(b, "x", 1, 2);
+  const TensorId left = add(b, "a", 1, 2, {x});
+  const TensorId right = add(b, "b", 1, 2, {x});
+  add(b, "v", 1, 0, {left, right});
+  return std::move(b).build().value();
+}
+
+Graph out_of_order() {
+  GraphBuilder b("out_of_order");
+  const TensorId first = add(b, "op0", 1, 5);
+  const TensorId second = add(b, "op1", 1, 4);
+  const TensorId third = add(b, "op2", 1, 3, {first});
+  add(b, "op3", 1, 0, {first, second});
+  add(b, "op4", 1, 1, {second, third});
+  return std::move(b).build().value();
+}
+
+Graph late_use(std::int64_t batch) {
+  GraphBuilder b("late_use");
+  const TensorId x = add(b, "x", 1, 10 * batch);
+  const TensorId first = add(b, "a", 1, 20 * batch, {x});
+  const TensorId second = add(b, "b", 1, 20 * batch, {first});
+  add(b, "y", 1, 10 * batch, {second, x});
   return std::move(b).build().value();
 }
 
@@ -153,6 +185,11 @@ Case random_case(std::uint64_t seed, std::size_t fewest) {
   Graph graph = random_graph(seed, fewest + below(random, 6), seed % 3 == 0 ? Features{} : Features::all());
   const Bytes budget = random_budget(graph, random);
   return {std::move(graph), budget};
+}
+
+SolveResult solved(const Graph& graph, std::string_view method, Bytes budget, Order order) {
+  return solve(graph, {.budget = budget, .method = std::string(method), .order = order, .moves = 3000})
+      .value();
 }
 
 std::uint64_t share_of(std::uint64_t cases) {

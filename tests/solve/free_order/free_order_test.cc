@@ -44,15 +44,11 @@ void expect_valid(const Graph& graph, const std::vector<OpId>& steps, Bytes budg
 /// ones at once.
 Graph two_pairs() {
   GraphBuilder b("two_pairs");
-  const auto op = [&](std::vector<TensorId> inputs, std::int64_t bytes) {
-    return b.add_op_with_output({.name = "op", .cost = Cost{1}, .inputs = std::move(inputs), .outputs = {}},
-                                Bytes{bytes});
-  };
-  const TensorId big1 = op({}, 10);
-  const TensorId big2 = op({}, 10);
-  const TensorId small1 = op({big1}, 1);
-  const TensorId small2 = op({big2}, 1);
-  op({small1, small2}, 1);
+  const TensorId big1 = testing::add(b, "big1", 1, 10);
+  const TensorId big2 = testing::add(b, "big2", 1, 10);
+  const TensorId small1 = testing::add(b, "small1", 1, 1, {big1});
+  const TensorId small2 = testing::add(b, "small2", 1, 1, {big2});
+  testing::add(b, "both", 1, 1, {small1, small2});
   return std::move(b).build().value();
 }
 

@@ -9,6 +9,7 @@
 namespace checkmate {
 namespace {
 
+using testing::add;
 using testing::below;
 using testing::Features;
 using testing::random_budget;
@@ -18,12 +19,6 @@ using testing::share_of;
 KnapsackBound bound_of(const Graph& graph, Bytes budget) {
   const SolveOptions options{.budget = budget};
   return knapsack_bound(SearchContext(graph, options, {}));
-}
-
-TensorId add(GraphBuilder& b, const char* name, std::int64_t cost, std::int64_t bytes,
-             std::vector<TensorId> inputs) {
-  return b.add_op_with_output({.name = name, .cost = Cost{cost}, .inputs = std::move(inputs), .outputs = {}},
-                              Bytes{bytes});
 }
 
 // x, a and b are used one after another, from the last to the first.

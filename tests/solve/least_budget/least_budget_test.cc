@@ -107,17 +107,8 @@ TEST(LeastBudget, StopsAsSoonAsEnoughIsDecided) {
 }
 
 TEST(LeastBudget, IsMoreThanTheLargestOpWhereValuesMeet) {
-  // x, a(x), b(x), v(a, b) with bytes (2, 2, 2, 0): no op needs more than 4, but b is made from x beside a.
-  GraphBuilder b("fork");
-  const auto add = [&](const char* name, std::vector<TensorId> inputs, std::int64_t bytes) {
-    return b.add_op_with_output({.name = name, .cost = Cost{1}, .inputs = std::move(inputs), .outputs = {}},
-                                Bytes{bytes});
-  };
-  const TensorId x = add("x", {}, 2);
-  const TensorId a = add("a", {x}, 2);
-  const TensorId c = add("b", {x}, 2);
-  add("v", {a, c}, 0);
-  const LeastBudget least = find(std::move(b).build().value());
+  // No op needs more than 4, but b is made from x beside a.
+  const LeastBudget least = find(testing::fork());
   EXPECT_EQ(least.needed, Bytes{6});
   EXPECT_TRUE(least.exact);
 }

@@ -116,18 +116,9 @@ TEST(Portfolio, BeginsWithThePlanItIsGiven) {
 }
 
 TEST(Portfolio, AnswersAnInfeasibleBudgetWithTheLeastThatIsEnough) {
-  // x, a(x), b(x), v(a, b) with bytes 2, 2, 2, 0: every op fits in 4 by itself, but v needs a and b, and
-  // while the second of them is made from x the first is there: 6.
-  GraphBuilder b("every_op_fits");
-  const auto add = [&](const char* name, std::vector<TensorId> inputs, std::int64_t bytes) {
-    return b.add_op_with_output({.name = name, .cost = Cost{1}, .inputs = std::move(inputs), .outputs = {}},
-                                Bytes{bytes});
-  };
-  const TensorId x = add("x", {}, 2);
-  const TensorId left = add("a", {x}, 2);
-  const TensorId right = add("b", {x}, 2);
-  add("v", {left, right}, 0);
-  const Graph graph = std::move(b).build().value();
+  // Every op fits in 4 by itself, but v needs a and b, and while the second of them is made from x the first
+  // is there: 6.
+  const Graph graph = testing::fork();
   const SolveResult result = solve(graph, {.budget = Bytes{5}}).value();
   EXPECT_EQ(result.status, Status::kInfeasible);
   EXPECT_EQ(result.needed, Bytes{6});

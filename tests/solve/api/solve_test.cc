@@ -18,13 +18,7 @@ using ::testing::HasSubstr;
 using testing::random_budget;
 using testing::random_graph;
 using testing::share_of;
-
-SolveResult run(const Graph& graph, std::string_view method, Bytes budget, Order order = Order::kFixed) {
-  Result<SolveResult> result =
-      solve(graph, {.budget = budget, .method = std::string(method), .order = order, .moves = 3000});
-  EXPECT_TRUE(result) << result.error().message;
-  return std::move(*result);
-}
+using testing::solved;
 
 /// One suite over every method; MethodInfo says what each promises.
 class Conformance : public ::testing::TestWithParam<MethodInfo> {};
@@ -37,13 +31,13 @@ INSTANTIATE_TEST_SUITE_P(Solve, Conformance, ::testing::ValuesIn(methods().begin
 
 /// What the method answers holds, as brute force over all plans of the order knows it.
 void expect_sound(const MethodInfo& method, const Graph& graph, Bytes budget, Order order) {
-  const SolveResult result = run(graph, method.name, budget, order);
-  const SolveResult best = run(graph, "brute", budget, order);
+  const SolveResult result = solved(graph, method.name, budget, order);
+  const SolveResult best = solved(graph, "brute", budget, order);
   ASSERT_NE(best.status, Status::kUnknown);
   EXPECT_GE(result.lower_bound, graph.keep_all_cost());
   EXPECT_LE(result.lower_bound, best.plan ? best.cost : Cost{INT64_MAX});
   if (result.stage_lower_bound) {
-    const SolveResult staged = run(graph, "brute-stages", budget);
+    const SolveResult staged = solved(graph, "brute-stages", budget);
     EXPECT_LE(*result.stage_lower_bound, staged.plan ? staged.cost : Cost{INT64_MAX});
   }
   EXPECT_TRUE(method.plans || !result.plan);
@@ -143,7 +137,7 @@ TEST_P(Conformance, KeepsEverythingWhenThereIsRoom) {
     if (!adapts || (GetParam().needs_chain && graph.name() != "linear?n=6")) continue;
     if (GetParam().name.ends_with("greedy") && graph.name() == "diamond")
       continue;  // it has no backward phase
-    const SolveResult result = run(graph, GetParam().name, graph.fixed_bytes() + keep_all_peak(graph));
+    const SolveResult result = solved(graph, GetParam().name, graph.fixed_bytes() + keep_all_peak(graph));
     EXPECT_EQ(result.status, Status::kOptimal);
     EXPECT_EQ(result.cost, graph.keep_all_cost());
   }
@@ -151,14 +145,14 @@ TEST_P(Conformance, KeepsEverythingWhenThereIsRoom) {
 
 TEST_P(Conformance, GivesTheSamePlanAgain) {
   const Graph graph = testing::chain(7);
-  const SolveResult first = run(graph, GetParam().name, Bytes{8});
-  const SolveResult second = run(graph, GetParam().name, Bytes{8});
+  const SolveResult first = solved(graph, GetParam().name, Bytes{8});
+  const SolveResult second = solved(graph, GetParam().name, Bytes{8});
   EXPECT_EQ(first.plan, second.plan);
   EXPECT_EQ(first.status, second.status);
 }
 
 TEST_P(Conformance, ChainMethodsSayWhyTheyLeaveOtherGraphsAlone) {
-  const SolveResult result = run(testing::skip_chain(8), GetParam().name, Bytes{8});
+  const SolveResult result = solved(testing::skip_chain(8), GetParam().name, Bytes{8});
   if (GetParam().needs_chain) {
     EXPECT_EQ(result.status, Status::kUnknown);
     EXPECT_THAT(result.detail, HasSubstr("not a chain"));
@@ -169,10 +163,10 @@ TEST_P(Conformance, ChainMethodsSayWhyTheyLeaveOtherGraphsAlone) {
 
 TEST_P(Conformance, ProvesInfeasibilityByTheLargestOp) {
   const Graph graph = testing::full_featured();
-  const SolveResult result = run(graph, GetParam().name, Bytes{1202});  // grad alone needs 1100 + 103
+  const SolveResult result = solved(graph, GetParam().name, Bytes{1202});  // grad alone needs 1100 + 103
   EXPECT_EQ(result.status, Status::kInfeasible);
   // More than the largest op needs, but no more than any plan does.
-  EXPECT_EQ(result.needed, run(graph, "brute", Bytes{1203}).needed);
+  EXPECT_EQ(result.needed, solved(graph, "brute", Bytes{1203}).needed);
   EXPECT_THAT(result.detail, HasSubstr("op 3 'grad'"));
 }
 
@@ -215,7 +209,7 @@ TEST(Solve, ReportsTheIncumbent) {
 }
 
 TEST(Solve, AutoTellsWhichMethodWon) {
-  EXPECT_EQ(run(testing::chain(6), "auto", Bytes{100}).method, "keep-all");
+  EXPECT_EQ(solved(testing::chain(6), "auto", Bytes{100}).method, "keep-all");
 }
 
 RC_GTEST_PROP(SolveProperty, MoreBudgetNeverCostsMore, ()) {
@@ -227,7 +221,7 @@ RC_GTEST_PROP(SolveProperty, MoreBudgetNeverCostsMore, ()) {
     std::optional<Cost> cheapest;
     for (std::int64_t budget = std::max<std::int64_t>(1, graph.fixed_bytes().count()); budget <= most;
          ++budget) {
-      const SolveResult result = run(graph, method, Bytes{budget});
+      const SolveResult result = solved(graph, method, Bytes{budget});
       RC_ASSERT(result.plan.has_value() || !cheapest);
       if (!result.plan) continue;
       RC_ASSERT(!cheapest || result.cost <= *cheapest);
@@ -241,48 +235,12 @@ RC_GTEST_PROP(SolveProperty, WiderClassesOfPlansAreNeverDearer, ()) {
   std::mt19937_64 random(seed);
   const Graph graph = random_graph(seed, *rc::gen::inRange<std::size_t>(2, 8), Features::all());
   const Bytes budget = random_budget(graph, random);
-  const SolveResult stages = run(graph, "brute-stages", budget);
-  const SolveResult fixed = run(graph, "brute", budget);
-  const SolveResult free = run(graph, "brute", budget, Order::kFree);
+  const SolveResult stages = solved(graph, "brute-stages", budget);
+  const SolveResult fixed = solved(graph, "brute", budget);
+  const SolveResult free = solved(graph, "brute", budget, Order::kFree);
   if (stages.plan) RC_ASSERT(fixed.plan.has_value() && fixed.cost <= stages.cost);
   if (fixed.plan) RC_ASSERT(free.plan.has_value() && free.cost <= fixed.cost);
   if (stages.plan) RC_ASSERT(stages.stage_lower_bound == stages.cost);
-}
-
-TEST(Brute, FindsThatRunningAStageOutOfOrderIsCheaper) {
-  // The smallest graph on which the paper's class of plans is not enough.
-  GraphBuilder b("out_of_order");
-  const std::vector<std::int64_t> bytes = {5, 4, 3, 0, 1};
-  const std::vector<std::vector<TensorId>> inputs = {{}, {}, {{0}}, {{0}, {1}}, {{1}, {2}}};
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    b.add_op_with_output(
-        {.name = "op" + std::to_string(i), .cost = Cost{1}, .inputs = inputs[i], .outputs = {}},
-        Bytes{bytes[i]});
-  }
-  const Graph graph = std::move(b).build().value();
-  const SolveResult any = run(graph, "brute", Bytes{11});
-  const SolveResult stages = run(graph, "brute-stages", Bytes{11});
-  ASSERT_TRUE(any.plan);
-  EXPECT_TRUE(!stages.plan || stages.cost > any.cost);
-  EXPECT_NE(stages.status, Status::kInfeasible) << "another class of plans has one";
-}
-
-TEST(Brute, KnowsTheLeastFeasibleBudget) {
-  // x, a(x), b(x), v(a, b) with bytes (2, 2, 2, 0): no op needs more than 4, but a and b and x meet.
-  GraphBuilder b("fork");
-  const auto add = [&](const char* name, std::vector<TensorId> inputs, std::int64_t bytes) {
-    return b.add_op_with_output({.name = name, .cost = Cost{1}, .inputs = std::move(inputs), .outputs = {}},
-                                Bytes{bytes});
-  };
-  const TensorId x = add("x", {}, 2);
-  const TensorId a = add("a", {x}, 2);
-  const TensorId c = add("b", {x}, 2);
-  add("v", {a, c}, 0);
-  const Graph graph = std::move(b).build().value();
-  const SolveResult result = run(graph, "brute", Bytes{5});
-  EXPECT_EQ(result.status, Status::kInfeasible);
-  EXPECT_EQ(result.needed, Bytes{6});
-  EXPECT_EQ(run(graph, "brute", Bytes{6}).status, Status::kOptimal);
 }
 
 /// A chain whose ops cost so much that running some of them again passes 2^63.
@@ -292,61 +250,8 @@ Graph dear_chain() {
 }
 
 TEST_P(Conformance, NeverReturnsAPlanThatCostsTooMuchToCount) {
-  const SolveResult result = run(dear_chain(), GetParam().name, Bytes{5});
+  const SolveResult result = solved(dear_chain(), GetParam().name, Bytes{5});
   EXPECT_TRUE(!result.plan || result.cost > Cost{0});
-}
-
-TEST(Brute, ProvesInfeasibilityWithoutKnowingTheLeastBudget) {
-  // Twenty sources beside a fork that needs 90 bytes: the second search, for how much is needed, has too many
-  // states.
-  GraphBuilder b("wide fork");
-  const auto add = [&](std::vector<TensorId> inputs, std::int64_t bytes) {
-    return b.add_op_with_output({.name = "", .cost = Cost{1}, .inputs = std::move(inputs), .outputs = {}},
-                                Bytes{bytes});
-  };
-  for (int i = 0; i < 20; ++i) add({}, 10);
-  const TensorId x = add({}, 30);
-  add({add({x}, 30), add({x}, 30)}, 0);
-  const SolveResult result = run(std::move(b).build().value(), "brute", Bytes{60});
-  EXPECT_EQ(result.status, Status::kInfeasible);
-  EXPECT_GT(*result.needed, Bytes{60});
-}
-
-TEST(Brute, LeavesLargeGraphsAlone) {
-  const SolveResult result = run(testing::chain(20), "brute", Bytes{10});
-  EXPECT_EQ(result.status, Status::kUnknown);
-  EXPECT_THAT(result.detail, HasSubstr("at most 24 ops"));
-}
-
-TEST(Chen, SegmentsAChainBySquareRoots) {
-  // 16 layers in segments of 4: all but the last segment and the checkpoints run twice, 3 x 3 more runs at
-  // cost 1.
-  const Graph graph = testing::chain(16);
-  const SolveResult result = run(graph, "chen-sqrt", Bytes{100});
-  EXPECT_EQ(result.cost, graph.keep_all_cost() + Cost{9});
-  EXPECT_LT(result.peak, Bytes{16});
-}
-
-TEST(Chen, SearchesTheSegmentSizeThatFits) {
-  const Graph graph = testing::chain(30);
-  const SolveResult roomy = run(graph, "chen-greedy", Bytes{25});
-  const SolveResult tight = run(graph, "chen-greedy", Bytes{15});
-  ASSERT_TRUE(roomy.plan && tight.plan);
-  EXPECT_LE(roomy.cost, tight.cost);
-  const SolveResult none = run(graph, "chen-greedy", Bytes{5});
-  EXPECT_EQ(none.status, Status::kUnknown);
-  EXPECT_THAT(none.detail, HasSubstr("least peak that this method reaches"));
-}
-
-TEST(Griewank, RecomputesMoreTheLessThereIs) {
-  const Graph graph = testing::chain(30);
-  Cost cost{0};
-  for (const std::int64_t budget : {20, 12, 8, 6}) {
-    const SolveResult result = run(graph, "griewank", Bytes{budget});
-    ASSERT_TRUE(result.plan) << budget;
-    EXPECT_GE(result.cost, cost);
-    cost = result.cost;
-  }
 }
 
 }  // namespace

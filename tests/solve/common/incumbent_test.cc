@@ -1,0 +1,152 @@
+#include "solve/common/incumbent.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "checkmate/simulate.h"
+#include "support/graphs.h"
+
+// This file also runs under the thread sanitizer.
+namespace checkmate {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::Optional;
+
+using namespace testing::diamond_ops;
+const std::vector<OpId> kKeepAll = {kX, kA, kB, kY};     // late_use(): cost 4, peak 50
+const std::vector<OpId> kXAgain = {kX, kA, kB, kX, kY};  // cost 5, peak 40
+
+/// A search on late_use() and its incumbent.
+struct Board {
+  explicit Board(SolveOptions search_options)
+      : options(std::move(search_options)), incumbent(SearchContext(graph, options, stop.get_token())) {}
+  std::stop_source stop;
+  Graph graph = testing::late_use();
+  SolveOptions options;
+  Incumbent incumbent;
+};
+
+TEST(Incumbent, BeginsWithoutAPlanAndWithKeepAllsCostAsItsBound) {
+  Board board({.budget = Bytes{50}});
+  EXPECT_FALSE(board.incumbent.has_plan());
+  EXPECT_THAT(board.incumbent.steps(), IsEmpty());
+  EXPECT_EQ(board.incumbent.bound(), Cost{4});
+  EXPECT_EQ(board.incumbent.gap(), 1);
+  EXPECT_EQ(board.incumbent.outcome().steps, std::nullopt);
+}
+
+TEST(Incumbent, TakesOnlyCheaperPlans) {
+  Board board({.budget = Bytes{50}});
+  EXPECT_TRUE(board.incumbent.offer(kXAgain, "first"));
+  EXPECT_FALSE(board.incumbent.offer(kXAgain, "again"));
+  EXPECT_DOUBLE_EQ(board.incumbent.gap(), 0.2);  // (5 - 4) / 5
+  EXPECT_FALSE(board.incumbent.done());
+  EXPECT_TRUE(board.incumbent.offer(kKeepAll, "second"));
+  EXPECT_FALSE(board.incumbent.offer(kXAgain, "third"));
+  EXPECT_EQ(board.incumbent.version(), 2U);
+  EXPECT_EQ(board.incumbent.outcome().method, "second");
+  EXPECT_THAT(board.incumbent.outcome().steps, Optional(kKeepAll));
+  EXPECT_TRUE(board.incumbent.done());  // the cost is the bound
+}
+
+TEST(Incumbent, KeepsWhatIsOverTheBudgetAsAHintOnce) {
+  Board board({.budget = Bytes{40}});
+  EXPECT_FALSE(board.incumbent.offer(kKeepAll, "large"));
+  EXPECT_THAT(board.incumbent.take_hint(), Optional(kKeepAll));
+  EXPECT_EQ(board.incumbent.take_hint(), std::nullopt);
+  EXPECT_EQ(board.incumbent.outcome().sufficient, Bytes{50});
+  board.incumbent.note_peak(Bytes{45});
+  board.incumbent.note_peak(Bytes{47});
+  EXPECT_EQ(board.incumbent.outcome().sufficient, Bytes{45});
+}
+
+TEST(Incumbent, RefusesWhatIsNoPlanOfTheOrder) {
+  Graph graph = testing::diamond();
+  const std::vector<OpId> b_first = {kX, kB, kA, kY};
+  for (const Order order : {Order::kFixed, Order::kFree}) {
+    const SolveOptions options{.budget = Bytes{30}, .order = order};
+    Incumbent incumbent(SearchContext(graph, options, {}));
+    EXPECT_FALSE(incumbent.offer({kA, kX, kB, kY}, "a before its input"));
+    EXPECT_FALSE(incumbent.offer({kX, kA, kB}, "no y"));
+    EXPECT_FALSE(incumbent.offer({kX, kA, kB, OpId{9}}, "no such op"));
+    EXPECT_EQ(incumbent.offer(b_first, "b first"), order == Order::kFree);
+  }
+}
+
+TEST(Incumbent, BoundsOnlyRise) {
+  Board board({.budget = Bytes{40}});
+  board.incumbent.raise_bound(Cost{5}, "one");
+  board.incumbent.raise_bound(Cost{3}, "two");
+  EXPECT_EQ(board.incumbent.bound(), Cost{5});
+  EXPECT_EQ(board.incumbent.stage_bound(), Cost{5});
+  EXPECT_EQ(board.incumbent.outcome().stage_lower_bound, std::nullopt);  // nobody spoke of the paper's class
+  board.incumbent.raise_stage_bound(Cost{7});
+  EXPECT_EQ(board.incumbent.outcome().stage_lower_bound, Cost{7});
+  EXPECT_TRUE(board.incumbent.offer(kXAgain, "plan"));
+  EXPECT_EQ(board.incumbent.gap(), 0);
+  EXPECT_TRUE(board.incumbent.enough().stop_requested());
+}
+
+TEST(Incumbent, EndsTheSearchWithAProofThatThereIsNoPlan) {
+  Board board({.budget = Bytes{30}});
+  board.incumbent.prove_infeasible(Bytes{40}, "b alone needs 40");
+  board.incumbent.prove_infeasible(Bytes{35}, "and this is weaker");
+  EXPECT_TRUE(board.incumbent.done());
+  EXPECT_EQ(board.incumbent.outcome().needed, Bytes{40});
+}
+
+TEST(Incumbent, IsDoneWhenTheSearchIsStopped) {
+  Board board({.budget = Bytes{40}});
+  EXPECT_FALSE(board.incumbent.done());
+  board.stop.request_stop();
+  EXPECT_TRUE(board.incumbent.done());
+}
+
+TEST(Incumbent, ThreadsAgreeOnTheCheapestPlanAndTheHighestBound) {
+  constexpr std::uint64_t kThreads = 4;
+  constexpr std::uint64_t kOffers = 50;
+  const Graph graph = testing::chain(10);
+  SolveOptions options{.budget = Bytes{1000}};
+  // Without a lock of its own: the incumbent makes one call at a time, each with what only gets better.
+  Cost best = Incumbent::kNone;
+  Cost bound;
+  bool orderly = true;
+  options.on_progress = [&](const Progress& progress) {
+    orderly = orderly && progress.cost.value_or(best) <= best && *progress.bound >= bound;
+    best = progress.cost.value_or(best);
+    bound = *progress.bound;
+  };
+  Incumbent incumbent(SearchContext(graph, options, {}));
+  const auto steps_of = [&](std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    return testing::random_steps(graph, random, 1.0);
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (std::uint64_t thread = 0; thread < kThreads; ++thread) {
+      threads.emplace_back([&, thread] {
+        for (std::uint64_t i = 0; i < kOffers; ++i) {
+          incumbent.offer(steps_of(thread * kOffers + i), "random");
+          incumbent.raise_bound(graph.keep_all_cost() + Cost{static_cast<std::int64_t>(i % 3)}, "bound");
+          incumbent.count_moves(1);
+          EXPECT_LE(incumbent.steps().size(), 1000U);
+          EXPECT_GE(incumbent.gap(), 0);
+        }
+      });
+    }
+  }
+  Cost cheapest = Incumbent::kNone;
+  for (std::uint64_t seed = 0; seed < kThreads * kOffers; ++seed)
+    cheapest = std::min(cheapest, simulate(graph, plan_from_steps(graph, steps_of(seed)).value())->cost);
+  EXPECT_EQ(incumbent.cost(), cheapest);
+  EXPECT_EQ(incumbent.bound(), graph.keep_all_cost() + Cost{2});
+  EXPECT_EQ(incumbent.outcome().moves, kThreads * kOffers);
+  EXPECT_TRUE(orderly);
+  EXPECT_EQ(best, cheapest);
+}
+
+}  // namespace
+}  // namespace checkmate
