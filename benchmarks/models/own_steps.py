@@ -70,12 +70,11 @@ def _() -> Training:
 
 
 def gan() -> Over:
-    generator = nn.Sequential(nn.Unflatten(1, (16, 4, 4)), *(
-        layer for i, o in ((16, 64), (64, 32), (32, 16)) for layer in (nn.ConvTranspose2d(i, o, 4, 2, 1), nn.BatchNorm2d(o), nn.ReLU())
-    ), nn.Conv2d(16, 3, 3, 1, 1), nn.Tanh())  # fmt: skip
-    critic = nn.Sequential(*(
-        layer for i, o in ((3, 16), (16, 32), (32, 64)) for layer in (nn.Conv2d(i, o, 4, 2, 1), nn.LeakyReLU(0.2))
-    ), nn.Flatten(), nn.Linear(64 * 16, 1))  # fmt: skip
+    up, down = ((16, 64), (64, 32), (32, 16)), ((3, 16), (16, 32), (32, 64))
+    generate = [m for i, o in up for m in (nn.ConvTranspose2d(i, o, 4, 2, 1), nn.BatchNorm2d(o), nn.ReLU())]
+    judge = [m for i, o in down for m in (nn.Conv2d(i, o, 4, 2, 1), nn.LeakyReLU(0.2))]
+    generator = nn.Sequential(nn.Unflatten(1, (16, 4, 4)), *generate, nn.Conv2d(16, 3, 3, 1, 1), nn.Tanh())
+    critic = nn.Sequential(*judge, nn.Flatten(), nn.Linear(64 * 16, 1))
     return Over(lambda m, z: m.critic(m.generator(z)), generator=generator, critic=critic)
 
 

@@ -166,8 +166,8 @@ TASKS: tuple[tuple[str, BatchOf, str, dict[str, dict[str, Any]]], ...] = (
     (
         "CAUSAL_LM",
         words,
-        "afmoe apertus arcee bamba biogpt bitnet bloom codegen cohere cohere2 diffllama doge ernie4_5 ernie4_5_moe exaone4 falcon "
-        "gemma gemma2 gemma3_text glm glm4 glm4_moe gpt2 gpt_bigcode gpt_neox gpt_oss gptj granite granitemoe helium "
+        "afmoe apertus arcee bamba biogpt bitnet bloom codegen cohere cohere2 diffllama doge ernie4_5 ernie4_5_moe exaone4 "
+        "falcon gemma gemma2 gemma3_text glm glm4 glm4_moe gpt2 gpt_bigcode gpt_neox gpt_oss gptj granite granitemoe helium "
         "hunyuan_v1_dense jais2 jetmoe lfm2 llama llama4_text mamba minimax mistral mixtral modernbert-decoder mpt nanochat "
         "nemotron olmo olmo2 olmo3 olmoe openai-gpt opt persimmon phi phi3 phimoe qwen2 qwen2_moe qwen3 qwen3_moe "
         "recurrent_gemma seed_oss smollm3 stablelm starcoder2 vaultgemma xglm xlnet",
@@ -194,9 +194,9 @@ TASKS: tuple[tuple[str, BatchOf, str, dict[str, dict[str, Any]]], ...] = (
     (
         "MASKED_LM",
         words,
-        "albert bert big_bird camembert convbert data2vec-text deberta deberta-v2 distilbert electra ernie esm eurobert flaubert fnet "
-        "ibert layoutlm megatron-bert mobilebert modernbert mpnet mra nomic_bert nystromformer rembert roberta roformer squeezebert "
-        "tapas xlm xlm-roberta yoso",
+        "albert bert big_bird camembert convbert data2vec-text deberta deberta-v2 distilbert electra ernie esm eurobert flaubert "
+        "fnet ibert layoutlm megatron-bert mobilebert modernbert mpnet mra nomic_bert nystromformer rembert roberta roformer "
+        "squeezebert tapas xlm xlm-roberta yoso",
         {
             "funnel": {"block_sizes": [1, 1], "d_model": 128, "n_head": 4, "d_head": 32, "d_inner": 256},
             "longformer": {"attention_window": 32},
@@ -317,7 +317,7 @@ def _entries() -> dict[str, Entry]:
     entries: dict[str, Entry] = {}
     for task, batch_of, plain, special in TASKS:
         classes = getattr(modeling_auto, f"MODEL_FOR_{task}_MAPPING_NAMES")
-        for model_type, overrides in sorted((dict.fromkeys(plain.split(), {}) | special).items()):
+        for model_type, overrides in sorted(({model_type: {} for model_type in plain.split()} | special).items()):
             first = classes[model_type] if isinstance(classes[model_type], str) else classes[model_type][0]
             name = model_type if model_type not in entries else f"{model_type} ({batch_of.__name__})"
             entries[name] = Entry(model_type, partial(training, first, batch_of, overrides))
