@@ -179,6 +179,7 @@ def in_child(name: str, task: Callable[..., Record], options: argparse.Namespace
         code = process.exitcode or 0
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         record = late if how == "SIGXCPU" else {"outcome": "crashed", "reason": f"{how} in {stage}"}
+    process.join(5 if record is not late else 0)
     process.kill()
     process.join()
     entry = models.catalogue()[name]

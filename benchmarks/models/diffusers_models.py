@@ -92,8 +92,7 @@ MODELS = {
     4, 4, 32, 32),
     "UNet1DModel": entry(
         "UNet1DModel",
-        {"sample_size": 1024, "in_channels": 2, "out_channels": 2, "block_out_channels": (32, 64), "extra_in_channels": 16,
-         "use_timestep_embedding": False,
+        {"sample_size": 1024, "in_channels": 2, "out_channels": 2, "block_out_channels": (32, 64), "extra_in_channels": 64,
          "down_block_types": ("DownBlock1DNoSkip", "DownBlock1D"), "up_block_types": ("UpBlock1D", "UpBlock1DNoSkip")},
         image(4, 2, 1024), 4, 2, 1024,
     ),

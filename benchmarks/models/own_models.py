@@ -124,7 +124,7 @@ def recurrent(kind: type[nn.RNNBase], **options: Any) -> Training:
         return F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
 
     return Training(
-        Over(lambda m, ids: m.head(m.rnn(m.embed(ids))[0]), **parts), loss_fn, lambda: (torch.randint(200, (16, 65)),)
+        Over(lambda m, ids: m.head(m.rnn(m.embed(ids))[0]), **parts), loss_fn, lambda: (torch.randint(200, (16, 33)),)
     )
 
 

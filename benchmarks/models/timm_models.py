@@ -21,7 +21,9 @@ def loss_of(model: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> tor
 
 
 def training(name: str, batch: int, size: int, overrides: dict[str, Any]) -> Training:
-    model = timm.create_model(name, num_classes=CLASSES, **overrides).train()
+    module, _, of_class = name.partition(".")
+    build = getattr(getattr(timm.models, module), of_class) if of_class else partial(timm.create_model, name)
+    model = build(num_classes=CLASSES, **overrides).train()
 
     def batch_of() -> tuple[torch.Tensor, torch.Tensor]:
         return torch.randn(batch, 3, size, size), torch.randint(CLASSES, (batch,))
@@ -33,26 +35,22 @@ def row(architecture: str, batch: int = 8, size: int = 96, **overrides: Any) -> 
     return architecture, batch, size, overrides
 
 
-# The architecture, the batch, the size of the images, and what differs from timm's own configuration.
+# By timm's name, or by module and class: the architecture, the batch, the size of the images, and what differs from timm's
+# own configuration.
 _TABLE = {
     "beit_base_patch16_224": row("beit", embed_dim=96, depth=3, num_heads=3, img_size=96),
     "cait_xxs24_224": row("cait", embed_dim=96, depth=3, img_size=96),
-    "coat_tiny": row("coat", batch=2, size=224),
-    "coatnet_nano_rw_224": row("coatnet", batch=2, size=224),
+    "coatnet_nano_rw_224": row("coatnet", batch=1, size=224),
     "convit_tiny": row("convit", depth=4, img_size=96),
-    "convmixer_768_32": row("convmixer", dim=96, depth=4),
+    "convmixer.ConvMixer": row("convmixer", dim=96, depth=4),
     "convnext_atto": row("convnext", depths=(1, 1, 2, 1), dims=(24, 48, 96, 128)),
     "convnextv2_atto": row("convnextv2", depths=(1, 1, 2, 1), dims=(24, 48, 96, 128)),
     "crossvit_tiny_240": row("crossvit", batch=2, size=240),
-    "cspresnet50": row("cspnet", batch=2),
-    "darknet53": row("darknet", batch=2, size=64),
     "davit_tiny": row(
         "davit", batch=4, depths=(1, 1, 1, 1), embed_dims=(32, 64, 96, 128), num_heads=(1, 2, 3, 4), num_groups=None
     ),
     "densenet121": row("densenet", growth_rate=16, block_config=(2, 3, 4, 2)),
     "densenet121 (checkpointed)": row("densenet", growth_rate=16, block_config=(2, 3, 4, 2), memory_efficient=True),
-    "dla34": row("dla", batch=2),
-    "dpn48b": row("dpn", batch=2),
     "edgenext_xx_small": row("edgenext"),
     "efficientformer_l1": row("efficientformer", batch=2, size=224),
     "efficientformerv2_s0": row("efficientformer_v2", batch=2, size=224),
@@ -62,47 +60,32 @@ _TABLE = {
     "eva02_tiny_patch14_224": row("eva", depth=3, img_size=98, size=98),
     "fasternet_t0": row("fasternet"),
     "fastvit_t8": row("fastvit", batch=4),
-    "focalnet_tiny_srf": row("focalnet", depths=(1, 1, 2, 1), embed_dim=32),
-    "gcvit_xxtiny": row("gcvit", batch=2, size=224),
+    "focalnet.FocalNet": row("focalnet", depths=(1, 1, 2, 1), embed_dim=32),
+    "gcvit_xxtiny": row("gcvit", batch=1, size=224),
     "ghostnet_050": row("ghostnet"),
-    "gmlp_s16_224": row("gmlp", num_blocks=3, embed_dim=96, img_size=96),
     "hardcorenas_a": row("hardcorenas", batch=4),
-    "haloregnetz_b": row("byoanet", batch=2, size=224),
     "hgnetv2_b0": row("hgnet", batch=4),
     "hiera_tiny_224": row("hiera", batch=2, size=224, embed_dim=48, stages=(1, 1, 2, 1)),
-    "hrnet_w18_small": row("hrnet", batch=2),
     "inception_next_atto": row("inception_next"),
-    "inception_v3": row("inception_v3", batch=2, size=128, aux_logits=False),
-    "inception_v4": row("inception_v4", batch=2, size=128),
     "lambda_resnet26t": row("lambda_resnet", batch=2, size=128),
     "lcnet_050": row("lcnet"),
     "levit_128s": row("levit", batch=4, size=224),
     "mambaout_femto": row("mambaout", batch=4),
-    "maxvit_pico_rw_256": row("maxvit", batch=2, size=256),
-    "mixer_s16_224": row("mlp_mixer", num_blocks=3, embed_dim=96, img_size=96),
+    "maxvit_pico_rw_256": row("maxvit", batch=1, size=256),
+    "mlp_mixer.MlpMixer": row("mlp_mixer", num_blocks=3, embed_dim=96, img_size=96),
     "mobilenetv3_small_050": row("mobilenetv3"),
     "mobilenetv4_conv_small_050": row("mobilenetv4"),
     "mobileone_s0": row("mobileone", batch=4),
     "mobilevit_xxs": row("mobilevit", batch=4, size=128),
-    "mvitv2_tiny": row("mvitv2", batch=2, size=224, depths=(1, 1, 2, 1), embed_dim=48),
-    "nest_tiny": row("nest", batch=2, size=224, embed_dims=(48, 96, 192), depths=(1, 1, 2), num_heads=(3, 6, 12)),
-    "nf_regnet_b0": row("nf_regnet", batch=4),
-    "nfnet_l0": row("nfnet", batch=2),
-    "pit_ti_224": row("pit", batch=2, size=224, depths=(1, 2, 2)),
-    "poolformer_s12": row("metaformer", depths=(1, 1, 2, 1), dims=(32, 64, 96, 128)),
+    "nest.Nest": row("nest", batch=2, size=224, embed_dims=(48, 96, 192), depths=(1, 1, 2), num_heads=(3, 6, 12)),
+    "metaformer.MetaFormer": row("metaformer", depths=(1, 1, 2, 1), dims=(32, 64, 96, 128)),
     "pvt_v2_b0": row("pvt_v2", size=128),
     "regnetx_002": row("regnet"),
     "repghostnet_050": row("repghost"),
-    "repvgg_a0": row("repvgg", batch=4),
     "repvit_m0_9": row("repvit", batch=4),
-    "res2net50_14w_8s": row("res2net", batch=2),
-    "resmlp_12_224": row("resmlp", num_blocks=3, embed_dim=96, img_size=96),
-    "resnest14d": row("resnest", batch=2),
     "resnet18": row("resnet", batch=8, size=128),
-    "resnetv2_50": row("resnetv2", batch=2),
     "resnext26ts": row("resnext", batch=4),
     "rexnet_100": row("rexnet", batch=4),
-    "selecsls42b": row("selecsls", batch=4),
     "sequencer2d_s": row("sequencer", batch=2, size=224, layers=(1, 1, 1, 1)),
     "seresnet18": row("senet", batch=8),
     "shvit_s1": row("shvit", size=128),
@@ -112,15 +95,11 @@ _TABLE = {
     "swinv2_tiny_window8_256": row("swinv2", batch=2, size=256, embed_dim=24, depths=(1, 1, 2, 1)),
     "tiny_vit_5m_224": row("tiny_vit", batch=2, size=224),
     "tnt_s_patch16_224": row("tnt", batch=2, size=224, depth=3),
-    "tresnet_m": row("tresnet", batch=2),
     "twins_svt_small": row("twins", batch=2, size=224, embed_dims=(32, 64, 96, 128), depths=(1, 1, 2, 1)),
-    "vgg11": row("vgg", batch=4, size=64),
     "visformer_tiny": row("visformer", batch=4, size=224),
     "vit_tiny_patch16_224": row("vit", depth=3, img_size=128, size=128),
     "vit_relpos_small_patch16_224": row("vit_relpos", batch=4, size=224, depth=3, embed_dim=96, num_heads=3),
-    "volo_d1_224": row("volo", batch=2, size=224, layers=(1, 1, 1, 1), embed_dims=(48, 96, 96, 96), num_heads=(3, 6, 6, 6)),
-    "vovnet39a": row("vovnet", batch=2),
-    "xception41": row("xception", batch=2),
+    "volo.VOLO": row("volo", batch=2, size=224, layers=(1, 1, 1, 1), embed_dims=(48, 96, 96, 96), num_heads=(3, 6, 6, 6)),
     "xcit_nano_12_p16_224": row("xcit", batch=4, size=224, depth=3),
 }
 
