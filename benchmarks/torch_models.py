@@ -62,14 +62,14 @@ def hold(training: models.Training, tell: Tell, options: argparse.Namespace) -> 
         return checkmate.compile(model, loss_fn, batches[0], budget, time_limit=options.time_limit, cache=options.cache)
 
     tell("compile")
-    record: Record = {"ops": len(compiled(None).graph), "runs": []}
+    record: Record = {"ops": len(compiled(None).graph), "runs": [], "notes": []}
     for budget in BUDGETS:
         tell(f"plan at {budget}")
         try:
             step = compiled(budget)
         except (checkmate.InfeasibleError, checkmate.NoPlanError) as error:
             least = max(int(getattr(error, "needed", 0) * 1.1), error.sufficient or 0)
-            record["note"] = f"{budget} is infeasible: planned at {least / MIB:.1f} MiB"
+            record["notes"].append(f"{budget} is infeasible: planned at {least / MIB:.1f} MiB")
             step = compiled(least)
         tell(f"verify at {budget}")
         record["runs"] += [run(budget, checkmate.verify(step, each, repeats=1)) for each in batches]
@@ -84,7 +84,7 @@ def hold(training: models.Training, tell: Tell, options: argparse.Namespace) -> 
 def run(budget: str, seen: checkmate.torch.Verification) -> Record:
     """What one verification says, and what is wrong with it."""
     numbers = [
-        f"{part} differs from {other} at {budget}: {getattr(difference, part)}"
+        f"{part} against {other} at {budget}: {getattr(difference, part)}"
         for other, difference in (("keep-all", seen.from_keep_all), ("eager", seen.from_eager))
         for part in ("loss", "gradients", "buffers")
         if getattr(difference, part).differing
@@ -207,16 +207,18 @@ def line(record: Record) -> str:
     numbers = [f"{runs[0]['eager_peak'] / MIB:8.1f}" if runs else f"{record.get('peak', 0) / MIB:8.1f}"]
     numbers += [f"{peaks[b]:8.1f}" if b in peaks else f"{'':8}" for b in BUDGETS]
     overhead = f"{runs[-1]['predicted_overhead']:6.3f}" if runs else f"{'':6}"
+    why = record.get("reason") or "; ".join(record.get("notes", ()))
     return (
         f"{record['model']:42} {record.get('parameters', 0) / 1e6:6.2f}M {record.get('ops', ''):>5} {record['outcome']:8}"
-        f"{' '.join(numbers)} {overhead} {record['total_seconds']:6.1f} s  {record.get('reason', record.get('note', ''))}"
+        f"{' '.join(numbers)} {overhead} {record['total_seconds']:6.1f} s  {why}"
     )
 
 
 def summary(records: list[Record]) -> str:
     counts = Counter(r["outcome"] for r in records)
     architectures = {r["architecture"] for r in records}
-    lines = [f"{len(records)} models of {len(architectures)} architectures"]
+    larger = sum(bool(r.get("notes")) for r in records)
+    lines = [f"{len(records)} models of {len(architectures)} architectures, {larger} of them at a larger budget than asked for"]
     return "\n".join(lines + [f"  {counts[outcome]:4} {outcome:8} {OUTCOMES[outcome]}" for outcome in OUTCOMES])
 
 

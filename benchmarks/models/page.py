@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib import metadata
@@ -11,20 +12,16 @@ from typing import Any
 MIB = 2**20
 Record = dict[str, Any]
 
-_HEAD = """\
-# Models
-
-What people train is what Checkmate trains: {count} small models of {architectures} architectures, each compiled as a new
-user would, planned at {budgets}, and verified on two batches against eager PyTorch and against the same step without
-recomputation. `benchmarks/torch_models.py` wrote this page with {versions}, on one thread of a {machine} processor.
-
-| outcome | models | meaning |
-|---|---:|---|
-"""
+_INTRODUCTION = """\
+{count} small models of {architectures} architectures, each compiled as a new user would, planned at {budgets}, and verified on
+two batches against eager PyTorch and against the same step without recomputation. `benchmarks/torch_models.py` wrote this page
+with {versions}, on one thread of an {machine} processor. Where no plan fits a budget, a larger one is taken: {larger} models, which
+are listed at the end."""
 
 _TABLE = """
-Peaks are measured, in MiB, and include parameters and the batch. The slow-down is the predicted one at the smaller budget.
-Seconds are those of the whole row: capture, timing of ops, three plans and four verifications.
+Peaks are measured, in MiB, and include parameters and the batch. The slow-down is the predicted one
+at the smaller budget. Seconds are those of the whole row: capture, timing of ops, three plans and
+four verifications.
 
 | model | parameters | ops | outcome | eager | {budgets} | slow-down | seconds |
 |---|---:|---:|---|---:|{rules}---:|---:|
@@ -34,13 +31,15 @@ Seconds are those of the whole row: capture, timing of ops, three plans and four
 def markdown(records: Sequence[Record], outcomes: Mapping[str, str], budgets: Sequence[str]) -> str:
     counts = Counter(record["outcome"] for record in records)
     libraries = ("torch", "transformers", "timm", "diffusers")
-    page = _HEAD.format(
+    introduction = _INTRODUCTION.format(
         count=len(records),
         architectures=len({record["architecture"] for record in records}),
         budgets=" and ".join(budgets),
         versions=", ".join(f"{library} {metadata.version(library).partition('+')[0]}" for library in libraries),
         machine=platform.machine(),
+        larger=sum(bool(record.get("notes")) for record in records),
     )
+    page = f"# Models\n\n{textwrap.fill(introduction, 100)}\n\n| outcome | models | meaning |\n|---|---:|---|\n"
     page += "".join(f"| {outcome} | {counts[outcome]} | {meaning} |\n" for outcome, meaning in outcomes.items())
     page += _TABLE.format(budgets=" | ".join(budgets), rules="---:|" * len(budgets))
     page += "".join(_row(record, budgets) for record in records)
@@ -48,10 +47,10 @@ def markdown(records: Sequence[Record], outcomes: Mapping[str, str], budgets: Se
     if reasons:
         page += "\n## Those that do not hold\n\n| model | outcome | reason |\n|---|---|---|\n"
         page += "".join(f"| {r['model']} | {r['outcome']} | {_escaped(r.get('reason', ''))} |\n" for r in reasons)
-    notes = [record for record in records if "note" in record]
+    notes = [record for record in records if record.get("notes")]
     if notes:
         page += "\n## Budgets that no plan fits\n\n| model | note |\n|---|---|\n"
-        page += "".join(f"| {r['model']} | {r['note']} |\n" for r in notes)
+        page += "".join(f"| {r['model']} | {'; '.join(r['notes'])} |\n" for r in notes)
     return page
 
 
