@@ -15,8 +15,8 @@ Record = dict[str, Any]
 _INTRODUCTION = """\
 {count} small models of {architectures} architectures, each compiled as a new user would, planned at {budgets}, and verified on
 two batches against eager PyTorch and against the same step without recomputation. `benchmarks/torch_models.py` wrote this page
-with {versions}, on one thread of an {machine} processor. Where no plan fits a budget, a larger one is taken: {larger} models, which
-are listed at the end."""
+with {versions}, on one thread of an {machine} processor. Where no plan fits a budget, a larger one is taken: {larger} models,
+which are listed at the end."""
 
 _TABLE = """
 Peaks are measured, in MiB, and include parameters and the batch. The slow-down is the predicted one
