@@ -13,6 +13,8 @@ from torch.nn import functional
 
 transformers.logging.set_verbosity_error()
 
+LossOf = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
 
 class Case(NamedTuple):
     model: nn.Module

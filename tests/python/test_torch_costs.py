@@ -1,31 +1,43 @@
-"""Measured costs, their cache, and the allocator's events."""
+"""Costs measured in the step, their cache, and the allocator's events."""
 
 from __future__ import annotations
 
 import gc
-import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional
 
 import checkmate
 import networks
-from checkmate.torch.cost_cache import CostCache, UnitCost
-from checkmate.torch.costs import estimated_costs, measured_costs, signature
+from checkmate import Plan
+from checkmate.torch import pipeline
+from checkmate.torch.cache import Cache
+from checkmate.torch.costs import Rehearsal, UnitCost, estimated_costs, measured_costs
 from checkmate.torch.guards import ModelState
 from checkmate.torch.ir import Program
 from checkmate.torch.lowering import lower
-from checkmate.torch.memory import peak_bytes, peaks_of_each
+from checkmate.torch.memory import PartPeaks, available_bytes, peak_bytes
+from checkmate.torch.planning_graph import planning_graph
 from checkmate.torch.trace import trace_step
 
 CPU = torch.device("cpu")
 
 
-def program_and_values() -> tuple[Program, list[torch.Tensor]]:
-    model, x = networks.Perceptron(layers=4, width=16), torch.randn(8, 16)
-    return lower(trace_step(ModelState(model), networks.squared, (x,))), [*model.parameters(), x]
+def measured(case: networks.Case, folder: Path) -> tuple[Program, list[UnitCost]]:
+    state = ModelState(case.model)
+    program = lower(trace_step(state, case.loss_fn, case.batch))
+    plan = Plan.keep_all(planning_graph(program, estimated_costs(program), "net", "flop", "fixed"))
+    inputs = program.trace.signature.values(state, case.batch)
+    return program, measured_costs(program, inputs, Rehearsal(plan.steps, plan.frees), Cache(folder))
+
+
+def small() -> networks.Case:
+    return networks.Case(networks.Perceptron(layers=4, width=16), networks.squared, (torch.randn(8, 16),))
 
 
 def test_the_peak_counts_what_was_asked_for_and_given_back() -> None:
@@ -39,17 +51,27 @@ def test_the_peak_counts_what_was_asked_for_and_given_back() -> None:
         del b, c
 
     assert peak_bytes(run, CPU) == 600
-    assert peaks_of_each([run, lambda: before + before, lambda: None], CPU) == [600, 4000, 0]
+    peaks = PartPeaks(CPU)
+
+    def parts() -> None:
+        for part in (run, lambda: before + before, lambda: None):
+            peaks.begin()
+            part()
+            peaks.end()
+
+    assert peaks.of(parts) == [600, 4000, 0]
 
 
-def test_equal_units_are_measured_once(tmp_path: Path) -> None:
-    program, values = program_and_values()
-    cache = CostCache(CPU, tmp_path)
-    costs = measured_costs(program, values, cache)
-    distinct = {signature(unit) for unit in program.units}
-    assert len(distinct) < len(program.units)
-    assert set(json.loads(cache.path.read_text())) == distinct
+def test_what_is_available_is_within_the_limits_of_the_process() -> None:
+    assert 0 < available_bytes(CPU) < 1 << 50
+
+
+def test_equal_units_cost_the_same_and_the_second_time_nothing_runs(tmp_path: Path) -> None:
+    program, costs = measured(small(), tmp_path)
+    by_kind = [(str(unit.node.target), unit.origin.phase, cost.cost) for unit, cost in zip(program.units, costs, strict=True)]
+    assert len({cost for kind, phase, cost in by_kind if kind == "aten.addmm.default"}) == 1  # four layers of one shape
     assert all(cost.cost > 0 for cost in costs)
+    assert measured(small(), tmp_path)[1] == costs  # to the nanosecond: they were read, not measured
 
 
 def test_measuring_leaves_values_and_random_numbers_alone(tmp_path: Path) -> None:
@@ -69,40 +91,96 @@ def tensors_alive() -> int:
     return sum(type(thing) is torch.Tensor for thing in gc.get_objects())
 
 
-def test_measuring_lets_go_of_each_op_before_the_next(tmp_path: Path) -> None:
-    program, values = program_and_values()
+def test_measuring_keeps_nothing_alive(tmp_path: Path) -> None:
+    case = small()
+    kept = measured(case, tmp_path / "first")
     gc.collect()
     gc.disable()  # or it would hide what is held for too long
     try:
         before = tensors_alive()
-        measured_costs(program, values, CostCache(CPU, tmp_path))
-        assert tensors_alive() == before
+        del kept
+        measured(case, tmp_path / "second")
+        assert tensors_alive() <= before
     finally:
         gc.enable()
 
 
-def test_the_cache_is_read_back_and_a_damaged_one_is_empty(tmp_path: Path) -> None:
-    cache = CostCache(CPU, tmp_path)
-    cache.add({"a": UnitCost(5, 7)})
-    assert CostCache(CPU, tmp_path)["a"] == UnitCost(5, 7)
-    for damage in ("", "{", "[]", '{"a": 1}', '{"a": [1, -2]}', '{"a": ["1", 2]}', '{"a": [1, 2, 3]}', '{"a": [true, 1]}'):
-        cache.path.write_text(damage)
-        assert "a" not in CostCache(CPU, tmp_path)
-    assert list(tmp_path.iterdir()) == [cache.path]  # nothing half-written is left
+def test_a_record_of_the_cache_is_read_back_and_a_damaged_one_is_unknown(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    cache.write("costs", "a", [[5, 7, [3]]])
+    assert Cache(tmp_path).read("costs", "a") == [[5, 7, [3]]]
+    assert cache.read("costs", "b") is None
+    path = cache.path("costs", "a")
+    for damage in ("", "{", "[" * 100_000):
+        path.write_text(damage)
+        assert cache.read("costs", "a") is None
+    assert list(path.parent.iterdir()) == [path]  # nothing half-written is left
+
+
+def test_costs_of_the_cache_that_cannot_be_are_measured_again(tmp_path: Path) -> None:
+    program, costs = measured(small(), tmp_path)
+    (path,) = (tmp_path / "costs").iterdir()
+    units = len(program.units)
+    for damage in ("{}", "[]", "[[1, 2, []]]", str([[1, -2, [4]]] * units), str([["1", 2, [4]]] * units), str([[1, 2]] * units)):
+        path.write_text(damage.replace("'", '"'))
+        again = measured(small(), tmp_path)[1]
+        assert [cost.made for cost in again] == [cost.made for cost in costs]
 
 
 def test_a_cache_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    program, values = program_and_values()
-    assert measured_costs(program, values, CostCache(CPU, tmp_path / "file" / "folder"))
+    assert measured(small(), tmp_path / "file" / "folder")[1]
 
 
 def test_workspace_is_what_an_op_takes_in_addition_to_its_results(tmp_path: Path) -> None:
-    case = networks.conv_net()
-    program = lower(trace_step(ModelState(case.model), case.loss_fn, case.batch))
-    values = [*case.model.parameters(), *case.model.buffers(), *case.batch]
-    costs = measured_costs(program, values, CostCache(CPU, tmp_path))
-    assert max(cost.workspace for cost in costs) > 0
+    assert max(cost.workspace for cost in measured(networks.conv_net(), tmp_path)[1]) > 0
+
+
+@pytest.mark.parametrize(
+    "loss", [functional.mse_loss, functional.smooth_l1_loss, functional.binary_cross_entropy, functional.soft_margin_loss]
+)
+def test_a_loss_counts_the_storage_that_its_kernel_takes(loss: networks.LossOf, cache: Path) -> None:
+    model, x, y = nn.Sequential(nn.Linear(64, 64), nn.Sigmoid()), torch.randn(500, 64), torch.rand(500, 64)
+    step = checkmate.compile(model, lambda m, x, y: loss(m(x), y), (x, y), cache=cache)
+    seen = checkmate.verify(step, (x, y), repeats=1)
+    assert seen.measured_peak == seen.predicted_peak
+    assert seen.holds
+
+
+def test_a_recurrent_layer_is_measured_on_its_own_workspace(cache: Path) -> None:
+    class Recurrent(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.LSTM(16, 32, 2, batch_first=True, dropout=0.1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.layers(x)[0]
+
+    model, x = Recurrent(), torch.randn(4, 20, 16)
+    seen = checkmate.verify(checkmate.compile(model, networks.squared, (x,), "90%", cache=cache), (x,), repeats=1)
+    assert seen.holds
+    assert seen.from_eager is not None
+    assert seen.from_eager.none
+    assert seen.measured_peak == seen.predicted_peak
+
+
+def test_a_step_that_does_not_fit_is_measured_in_the_order_of_a_plan(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    case = networks.perceptron()
+    orders: list[Sequence[int]] = []
+
+    def watched(program: Program, inputs: Sequence[torch.Tensor], rehearsal: Rehearsal, *rest: Any) -> list[UnitCost]:
+        orders.append(rehearsal.steps)
+        return measured_costs(program, inputs, rehearsal, *rest)
+
+    monkeypatch.setattr(pipeline, "measured_costs", watched)
+    for room in (available_bytes, lambda _: 1):
+        monkeypatch.setattr(pipeline, "available_bytes", room)
+        step = checkmate.compile(case.model, case.loss_fn, case.batch, "80%", cache=tmp_path)
+    assert orders[0] == list(range(len(step.graph)))
+    assert len(orders[1]) > len(step.graph)  # it recomputes
+    assert checkmate.verify(step, case.batch, repeats=1).holds
 
 
 def test_estimates_count_multiplications_and_bytes() -> None:

@@ -31,7 +31,7 @@ def refused(match: str, loss_fn: Callable[..., Any], batch: Any = None, model: n
 
 def test_no_loss() -> None:
     refused("returned nothing and not a loss: return a scalar tensor", lambda _model, _x: None)
-    refused("returned a dict and not a loss", lambda model, x: {"loss": model(x).sum()})
+    refused("returned a dict and not a loss", lambda model, x: {"output": model(x).sum()})
 
 
 def test_a_loss_with_many_elements() -> None:

@@ -13,6 +13,7 @@ from checkmate import Plan
 from checkmate.progress import ProgressOption
 from checkmate.torch.errors import CaptureError
 from checkmate.torch.memory import peak_bytes
+from checkmate.torch.optimizer import StepOptimizer
 from checkmate.torch.options import Options
 from checkmate.torch.pipeline import Timings
 from checkmate.torch.step import Step
@@ -39,6 +40,8 @@ def compile(  # noqa: A001  (as torch.compile)
     plan: Plan | str | os.PathLike[str] | None = None,
     progress: ProgressOption = None,
     process_group: Any = None,
+    optimizer: torch.optim.Optimizer | None = None,
+    clip_value: float | None = None,
 ) -> Step:
     """A training step of the model that stays within the budget, with as little slow-down as can be found.
 
@@ -50,11 +53,16 @@ def compile(  # noqa: A001  (as torch.compile)
     to which the fixed bytes (parameters, buffers, the batch, the reserve) are added; or ``None`` for no recomputation.
     ``reserve`` is for memory that the step does not see, such as the optimizer's state. It is part of the budget and of the peak.
 
-    ``costs``: ``"measured"`` runs the step a few times, within the budget if it does not fit otherwise, and remembers what each op
-    took; ``"flops"`` estimates the costs, without workspace. Costs and plans are kept in ``cache`` (a folder; by default the
+    ``costs``: ``"measured"`` runs the step a few times, within the budget if it does not fit otherwise, and remembers what each
+    op took; ``"flops"`` estimates the costs, without workspace. Costs and plans are kept in ``cache`` (a folder; by default the
     user's): the same step is not measured or searched for again. ``plan``, a plan or its file, is taken instead of a search.
-    ``gap``: the search ends when the plan is proven to be this close to the best; smaller differences cannot be measured. ``order``, ``time_limit``, ``threads``, ``seed``, ``progress``: see
-    :func:`checkmate.solve`.
+    ``gap``: the search ends when the plan is proven to be this close to the best; smaller differences cannot be measured.
+    ``order``, ``time_limit``, ``threads``, ``seed``, ``progress``: see :func:`checkmate.solve`.
+
+    With an ``optimizer`` (SGD, Adam, AdamW), the step also updates the parameters: each gradient is used and freed as soon as it
+    is made, and the optimizer's state counts as fixed memory. Do not call ``optimizer.step()`` then. Learning rates are read at
+    each step. ``clip_value`` clips each element of the gradients first; clipping by the norm of all gradients needs all of them
+    at once, and so an optimizer outside of the step.
 
     With a model in ``DistributedDataParallel``, or a ``process_group``, the first rank plans for all, and gradients are averaged.
 
@@ -74,5 +82,6 @@ def compile(  # noqa: A001  (as torch.compile)
         plan=Path(plan) if isinstance(plan, (str, os.PathLike)) else plan,
         progress=progress,
         process_group=process_group,
+        optimizer=None if optimizer is None else StepOptimizer(optimizer, clip_value),
     )
     return Step(model, loss_fn, example, options)

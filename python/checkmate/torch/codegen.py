@@ -125,7 +125,11 @@ class _Writer:
     def _call(self, call: Call) -> None:
         node = call.node
         self._make_all([node.args, node.kwargs])
-        self.lines.append(f"{node.name} = {self._application(call.target, call.arguments, node.kwargs)}")
+        applied = self._application(call.target, call.arguments, node.kwargs)
+        if node not in self.program.storage_of:  # it makes nothing
+            self.lines.append(applied)
+            return
+        self.lines.append(f"{node.name} = {applied}")
         if not isinstance(value(node), (tuple, list)):
             self._born(node)
             return

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import torch
@@ -26,6 +25,7 @@ from checkmate.torch.codegen import Observer, Run, below_autograd, generate
 from checkmate.torch.fx_utils import call, getitem, is_getitem, overload, tensors_of, value
 from checkmate.torch.ir import Program, Unit
 from checkmate.torch.memory import PartPeaks, allocated_bytes
+from checkmate.torch.optimizer import Saved, Update
 
 Progress = Callable[[int, int], None]
 
@@ -104,7 +104,7 @@ def _measure(
 ) -> list[UnitCost]:
     device = program.trace.device
     inputs = _safe_inputs(program, inputs)
-    memory, times = _MemoryWatch(program, rehearsal), _Stopwatch(device)
+    memory, times = _MemoryWatch(program, rehearsal), _Stopwatch(program, rehearsal)
     samples: dict[str, list[float]] = {each: [] for each in signatures}
     with below_autograd(), torch.random.fork_rng([device] if device.type == "cuda" else []):
         workspace = memory.workspace(_rehearsed(program, rehearsal, memory), inputs)
@@ -125,7 +125,7 @@ def _measure(
 
 
 def _rehearsed(program: Program, rehearsal: Rehearsal, observer: Observer) -> Run:
-    run = generate(program, rehearsal.steps, rehearsal.frees, [], observer)
+    run = generate(program, rehearsal.steps, rehearsal.frees, [], _Undone(program, rehearsal, observer))
 
     def explained(inputs: Sequence[torch.Tensor]) -> None:
         try:
@@ -139,31 +139,72 @@ def _rehearsed(program: Program, rehearsal: Rehearsal, observer: Observer) -> Ru
 
 def _safe_inputs(program: Program, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """Copies of what the step writes into, the others as they are."""
-    written = {node for unit in program.units if unit.effect for each in unit.calls for node in each.node.all_input_nodes}
+    written = {
+        node
+        for unit in program.units
+        if unit.effect and not isinstance(unit.calls[0].target, Update)
+        for each in unit.calls
+        for node in each.node.all_input_nodes
+    }
     return [t.clone() if node in written else t for node, t in zip(program.trace.inputs, inputs, strict=True)]
+
+
+class _Undone(Observer):
+    """Undoes each update of a parameter right after it, outside of what the inner observer sees."""
+
+    def __init__(self, program: Program, rehearsal: Rehearsal, inner: Observer) -> None:
+        self._inner = inner
+        self._updates = _updates(program, rehearsal)
+        self._saved: Saved | None = None
+
+    def begin(self, number: int) -> None:
+        if number in self._updates:
+            update = self._updates[number]
+            self._saved = update.optimizer.backup(update.parameter)
+        self._inner.begin(number)
+
+    def end(self, number: int, made: list[torch.Tensor | None]) -> None:
+        self._inner.end(number, made)
+        if self._saved is not None:
+            update = self._updates[number]
+            update.optimizer.restore(update.parameter, self._saved)
+            self._saved = None
+
+
+def _updates(program: Program, rehearsal: Rehearsal) -> dict[int, Update]:
+    """By the number of their step."""
+    targets = (program.units[unit].calls[0].target for unit in rehearsal.steps)
+    return {number: target for number, target in enumerate(targets) if isinstance(target, Update)}
 
 
 class _Stopwatch(Observer):
     """Times each step, the release of what it frees included."""
 
-    def __init__(self, device: torch.device) -> None:
-        self._device = device
+    def __init__(self, program: Program, rehearsal: Rehearsal) -> None:
+        self._device = program.trace.device
+        self._updates = _updates(program, rehearsal)
         self._begun: list[float] = []
+        self._ended: list[float] = []
 
     def seconds(self, run: Run, inputs: Sequence[torch.Tensor]) -> list[float]:
         """Of each step of the run."""
-        self._begun = []
+        self._begun, self._ended = [], []
         run(inputs)
-        self.begin(-1)
-        return [after - before for before, after in pairwise(self._begun)]
+        until = [*self._begun[1:], self._now()]
+        for number in self._updates:  # after it, it is undone
+            until[number] = self._ended[number]
+        return [end - begin for begin, end in zip(self._begun, until, strict=True)]
 
     def begin(self, _number: int) -> None:
-        if self._device.type == "cuda":  # not tested on a machine with a GPU
-            torch.cuda.synchronize(self._device)
-        self._begun.append(time.perf_counter())
+        self._begun.append(self._now())
 
     def end(self, _number: int, _made: list[torch.Tensor | None]) -> None:
-        pass
+        self._ended.append(time.perf_counter())
+
+    def _now(self) -> float:
+        if self._device.type == "cuda":  # not tested on a machine with a GPU
+            torch.cuda.synchronize(self._device)
+        return time.perf_counter()
 
 
 class _MemoryWatch(Observer):

@@ -98,9 +98,9 @@ class Decisions(TorchFunctionMode):
             passing = _passing_answer(frame) if name in ("__bool__", "item") and tensor.dtype == torch.bool else None
             if passing is None:
                 raise CaptureError(
-                    f"the step branches on the values of tensors in {self._current_module()}, at {_place(frame)}, but a plan needs a step that is the same "
-                    "for every batch: replace `if`, `.item()` or `bool()` on tensors by torch.where, or compute them before "
-                    "the step"
+                    f"the step branches on the values of tensors in {self._current_module()}, at {_place(frame)}, but a plan "
+                    "needs a step that is the same for every batch: replace `if`, `.item()` or `bool()` on tensors by "
+                    "torch.where, or compute them before the step"
                 ) from None
             return passing
 

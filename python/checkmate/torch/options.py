@@ -8,6 +8,7 @@ from typing import Any
 
 from checkmate import Error, Plan
 from checkmate.progress import ProgressOption
+from checkmate.torch.optimizer import StepOptimizer
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Options:
     plan: Plan | Path | None
     progress: ProgressOption
     process_group: Any
+    optimizer: StepOptimizer | None
 
     def __post_init__(self) -> None:
         if self.costs not in ("measured", "flops"):

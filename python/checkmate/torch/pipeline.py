@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from checkmate.torch.guards import ModelState
 from checkmate.torch.ir import Program
 from checkmate.torch.lowering import lower
 from checkmate.torch.memory import available_bytes
+from checkmate.torch.optimizer import readers_after_updates, with_updates
 from checkmate.torch.options import Options
 from checkmate.torch.planning_graph import fingerprint, planning_graph
 from checkmate.torch.progress import counting
@@ -96,29 +97,46 @@ def build(
     The search starts from the plan of a `similar` step, such as one for another length of the sequence.
     """
     clock = _Clock()
-    program = lower(trace_step(state, loss_fn, batch))
+    trace = trace_step(state, loss_fn, batch)
+    program = lower(with_updates(trace, state, options.optimizer) if options.optimizer else trace)
     capture_seconds = clock.lap()
 
     def decide() -> tuple[Graph, Plan, float, float]:
         clock.lap()
-        graph = _with_costs(program, program.trace.signature.values(state, batch), type(state.model).__name__, options)
+        graph_with = _with_costs(program, program.trace.signature.values(state, batch), type(state.model).__name__, options)
         cost_seconds = clock.lap()
-        return graph, _solve(graph, options, similar.plan if similar else None), cost_seconds, clock.lap()
+        graph, plan = _planned(program, graph_with, options, similar.plan if similar else None)
+        return graph, plan, cost_seconds, clock.lap()
 
     graph, plan, cost_seconds, solve_seconds = group.agree(fingerprint(program), decide)
     return CompiledStep(program, graph, plan, Timings(capture_seconds, cost_seconds, solve_seconds), _generated(program, plan))
 
 
-def _with_costs(program: Program, inputs: Sequence[torch.Tensor], name: str, options: Options) -> Graph:
+GraphWith = Callable[[Set[int]], Graph]  # a graph in which these units run once
+
+
+def _with_costs(program: Program, inputs: Sequence[torch.Tensor], name: str, options: Options) -> GraphWith:
     reserve = parse_bytes(options.reserve) if isinstance(options.reserve, str) else options.reserve
     make = partial(planning_graph, program, name=name, order=options.order, reserved_bytes=reserve)
     estimate = make(estimated_costs(program), cost_unit="flop")
     if options.costs == "flops":
-        return estimate
+        return lambda once: make(estimated_costs(program), cost_unit="flop", once=once)
     with counting(options.progress, "measuring the step, run") as progress:
         rehearsal = _rehearsal(estimate, program.trace.device, options)
         costs = measured_costs(program, inputs, rehearsal, Cache(options.cache), progress)
-    return make(costs, cost_unit="ns")
+    return lambda once: make(costs, cost_unit="ns", once=once)
+
+
+def _planned(program: Program, graph_with: GraphWith, options: Options, start: Plan | None) -> tuple[Graph, Plan]:
+    """A plan in which nobody reads a parameter after its update. Each round forbids what the one before did wrong."""
+    once: set[int] = set()
+    while True:
+        graph = graph_with(once)
+        plan = _solve(graph, options, start)
+        late = readers_after_updates(program, plan.steps)
+        if not late:
+            return graph, plan
+        once |= late
 
 
 def _rehearsal(estimate: Graph, device: torch.device, options: Options) -> Rehearsal:

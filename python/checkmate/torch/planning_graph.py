@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from checkmate import Graph, Op, Tensor
 from checkmate.torch.costs import UnitCost
@@ -11,9 +11,18 @@ from checkmate.torch.ir import Program, Storage, Unit
 
 
 def planning_graph(
-    program: Program, costs: Sequence[UnitCost], name: str, cost_unit: str, order: str, reserved_bytes: int = 0
+    program: Program,
+    costs: Sequence[UnitCost],
+    name: str,
+    cost_unit: str,
+    order: str,
+    reserved_bytes: int = 0,
+    once: Set[int] = frozenset(),
 ) -> Graph:
-    """Ops are the program's units, in order; tensors its storages, and after them what keeps units in order."""
+    """Ops are the program's units, in order; tensors its storages, and after them what keeps units in order.
+
+    `once` are units that must not be recomputed, in addition to those that cannot be.
+    """
     sizes = [storage.bytes for storage in program.storages]
     for unit, cost in zip(program.units, costs, strict=True):
         for storage, made in zip(unit.makes, cost.made, strict=False):
@@ -22,14 +31,16 @@ def planning_graph(
         Tensor(_tensor_name(program, storage), size, resident=storage.unit is None, output=storage.output)
         for storage, size in zip(program.storages, sizes, strict=True)
     ]
+    if program.trace.held_bytes:
+        tensors.append(Tensor("optimizer state", program.trace.held_bytes, resident=True))
     ops = []
     # A tensor of no bytes hands on whose turn it is: what runs once keeps its order, also where the order is free. In a free
     # order random units run once: the state of the generator at their first run must be that of the given order.
     turn: list[int] = []
-    for unit, cost in zip(program.units, costs, strict=True):
+    for index, (unit, cost) in enumerate(zip(program.units, costs, strict=True)):
         reads, makes = unit.reads, unit.makes
-        once = unit.effect or (unit.random and order == "free")
-        if once:
+        runs_once = unit.effect or (unit.random and order == "free")
+        if runs_once:
             reads, turn = reads + turn, [len(tensors)]
             makes = makes + turn
             tensors.append(Tensor(f"{unit.node.name} done", 0))
@@ -42,7 +53,7 @@ def planning_graph(
                 kind=_kind(unit),
                 workspace=cost.workspace,
                 phase=unit.origin.phase,
-                recomputable=not once,
+                recomputable=not runs_once and index not in once,
             )
         )
     return Graph(name, tensors, ops, cost_unit=cost_unit, reserved_bytes=reserved_bytes)

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from checkmate import Graph, Plan, SweepPoint
+from checkmate import Error, Graph, Plan, SweepPoint
 from checkmate.torch.checks import checked_batch
 from checkmate.torch.distributed import Group
 from checkmate.torch.guards import Guard, ModelState
@@ -39,6 +39,8 @@ class Step:
         self.model = self.group.module(model)
         self.loss_fn = loss_fn
         self.options = options
+        if options.optimizer is not None and not self.group.alone:
+            raise Error("an optimizer cannot be a part of a step of several processes yet: call optimizer.step() after the step")
         self._state = ModelState(self.model)
         self._compiled: OrderedDict[Guard, CompiledStep] = OrderedDict()
         self._preparations = 0
@@ -100,10 +102,12 @@ class Step:
             self._compiled.popitem(last=False)
         return compiled
 
-    def written_parameters(self) -> dict[str, torch.nn.Parameter]:
-        """Those that the latest step writes into, in addition to computing gradients."""
-        names = set(self._latest.program.trace.updates) & set(self._state.parameter_names)
-        return {name: self._state.parameter(name) for name in sorted(names)}
+    def written_parameters(self) -> list[torch.nn.Parameter]:
+        """Those that the latest step writes into."""
+        if self.options.optimizer is not None:
+            return self._state.parameters()
+        written = self._latest.program.trace.updates
+        return [self._state.parameter(name) for name in self._state.parameter_names if name in written]
 
     def execute(self, compiled: CompiledStep, batch: Sequence[Any]) -> Any:
         """Runs a prepared step, whichever plan it has, on a batch like the one that it was prepared for."""

@@ -50,6 +50,7 @@ class Trace:
     gradients: dict[str, Any]  # of the parameters that have one, and none to add to: a node; if sparse, [indices, values]
     updates: dict[str, fx.Node]  # what buffers, or parameters that the step writes into, are at the end
     device: torch.device
+    held_bytes: int = 0  # in addition to the inputs, throughout: the state of an optimizer
 
     @property
     def outputs(self) -> list[fx.Node]:

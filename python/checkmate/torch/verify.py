@@ -46,6 +46,7 @@ class Difference:
     loss: Distance
     gradients: Distance
     buffers: Distance
+    """And whatever else the step writes into, such as parameters and the state of an optimizer that is a part of it."""
 
     @property
     def none(self) -> bool:
@@ -135,6 +136,9 @@ def verify(step: Step, batch: Sequence[Any], *, eager: bool = True, repeats: int
 def _eager(step: Step, batch: Sequence[Any]) -> Any:
     returned = step.loss_fn(step.model, *batch)
     loss_of(returned).backward()
+    if step.options.optimizer is not None:
+        step.options.optimizer.step(step.model.parameters())
+        step.options.optimizer.optimizer.zero_grad()
     return returned
 
 
@@ -169,7 +173,9 @@ class _Runs:
     def _result(self, run: Callable[[], Any]) -> _Result:
         loss = loss_of(run()).detach()
         gradients = [None if p.grad is None else p.grad.cpu().clone() for p in self.step.model.parameters()]
-        buffers = [b.cpu().clone() for b in self.step.model.buffers()]
+        buffers = [b.detach().cpu().clone() for b in [*self.step.model.buffers(), *self.step.written_parameters()]]
+        if self.step.options.optimizer is not None:
+            buffers += [t.clone() for t in self.step.options.optimizer.tensors(self.step.model.parameters())]
         self.restore()
         peak = peak_bytes(run, self.compiled.program.trace.device)
         self.restore()
@@ -181,7 +187,9 @@ def _restored(step: Step) -> Iterator[Callable[[], None]]:
     """Gives a function that puts gradients, buffers and random state back, and calls it at the end."""
     model = step.model
     device = next(model.parameters()).device
-    written = {name: tensor.detach().clone() for name, tensor in step.written_parameters().items()}
+    optimizer = step.options.optimizer
+    updated = [(p, optimizer.backup(p)) for p in model.parameters()] if optimizer else []
+    written = [(tensor, tensor.detach().clone()) for tensor in step.written_parameters()]
     gradients = [None if p.grad is None else p.grad.clone() for p in model.parameters()]
     buffers = [b.clone() for b in model.buffers()]
     random = torch.get_rng_state()
@@ -193,8 +201,10 @@ def _restored(step: Step) -> Iterator[Callable[[], None]]:
                 parameter.grad = None if gradient is None else gradient.clone()
             for buffer, saved in zip(model.buffers(), buffers, strict=True):
                 buffer.copy_(saved)
-            for name, tensor in step.written_parameters().items():
-                tensor.copy_(written[name])
+            for tensor, saved in written:
+                tensor.copy_(saved)
+        for parameter, saved_update in updated:
+            optimizer.restore(parameter, saved_update)
         torch.set_rng_state(random)
         if random_on_cuda is not None:  # not tested on a machine with a GPU
             torch.cuda.set_rng_state(random_on_cuda, device)
