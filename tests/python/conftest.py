@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+import checkmate
 from checkmate import Graph, Op, Tensor
 
 MIB = 2**20
+
+
+def pytest_configure() -> None:
+    """Before any test runs a bfloat16 kernel: see the script, which does not load torch into tests that do not need it."""
+    if find_spec("torch"):
+        script = Path(checkmate.__file__).parent / "torch" / "processor.py"
+        setting = subprocess.run([sys.executable, "-P", script], stdout=subprocess.PIPE, text=True, check=True).stdout
+        if setting:
+            name, _, value = setting.strip().partition("=")
+            os.environ[name] = value
 
 
 @pytest.fixture
