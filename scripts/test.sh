@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 rm -rf build/results
 mkdir -p build/results
 
-trap 'trap - INT; kill -INT 0' INT # the lane beside, too
+trap 'trap - INT; kill 0' INT # the builds beside, too
 
 run() { python3 scripts/results.py run "$@"; }
 

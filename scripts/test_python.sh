@@ -22,7 +22,7 @@ check_style() {
 
 check_types() {
   cd build/python
-  MYPYPATH=.:$root/tests/python "$python" -m mypy --config-file "$root/pyproject.toml" --cache-dir "$root/build/mypy" \
+  MYPYPATH=.:$root/tests/python:$root/scripts "$python" -m mypy --config-file "$root/pyproject.toml" --cache-dir "$root/build/mypy" \
     --no-error-summary checkmate "$root/tests/python"
 }
 
