@@ -1,5 +1,6 @@
 # The two commands for a newcomer are `make demo` and `make test`; each sets up what it needs. CONTRIBUTING.md has the rest.
 .PHONY: demo test build bench fuzz format lint asan tsan setup setup-demo setup-test clean help
+.NOTPARALLEL:  # the tools that each line calls use all cores
 
 FUZZ_SECONDS ?= 60
 

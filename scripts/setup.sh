@@ -37,7 +37,7 @@ missing_packages() {
 apt_forecast() {
   LC_ALL=C apt-get install --assume-no --no-install-recommends -o Debug::NoLocking=true $1 2>/dev/null |
     sed -n -e 's/.* \([0-9]*\) newly installed.*/\1 packages with what they depend on/p' \
-      -e 's/^Need to get \(.*\) of archives.*/download \1/p' \
+      -e 's|^Need to get \(.*/\)\?\(.*\) of archives.*|\2 to download|p' \
       -e 's/^After this operation, \(.*\) of additional disk space will be used.*/\1 on disk/p' | paste -sd, | sed 's/,/, /g'
 }
 
@@ -47,10 +47,9 @@ install_packages() {
   line="apt-get install --no-install-recommends $missing"
   if [ "$(id -u)" -ne 0 ]; then
     if ! sudo -n true 2>/dev/null; then
-      echo "setup: Debian packages are missing, and installing them takes root ($(apt_forecast "$missing")). Run this, or ask an" >&2
-      echo "administrator to, and then make again:" >&2
-      echo "    sudo $line" >&2
-      exit 1
+      fail "make $purpose needs Debian packages that only root can install ($(apt_forecast "$missing")).
+Run this line, or ask an administrator to; then run make again:
+    sudo $line"
     fi
     as_root="sudo -n"
   fi
