@@ -12,6 +12,7 @@
 #include "core/text.h"
 #include "core/try.h"
 #include "solve/api/solvers.h"
+#include "solve/api/sufficient_budget.h"
 #include "solve/least_budget/least_budget.h"
 
 namespace checkmate {
@@ -70,7 +71,7 @@ void replay(const Graph& graph, const SolveOptions& options, std::vector<OpId> s
   result.status = result.cost == result.lower_bound ? Status::kOptimal : Status::kFeasible;
 }
 
-/// Where there is no plan: how much would be enough, as far as a short search can tell.
+/// Where there is no plan: what every plan needs and what suffices, as far as short searches can tell.
 void bracket_least_budget(const SearchContext& search, SolveResult& result) {
   const std::size_t most_sets = search.by_moves() ? 10'000 : 500'000;
   constexpr double kSeconds = 2;
@@ -79,6 +80,10 @@ void bracket_least_budget(const SearchContext& search, SolveResult& result) {
   result.needed = std::max(result.needed, std::optional(least.needed));
   if (least.sufficient)
     result.sufficient = std::min(*least.sufficient, result.sufficient.value_or(*least.sufficient));
+  // The figure of any other method is about that method.
+  if (search.options.method != "auto") return;
+  const Bytes known = result.sufficient.value_or(search.graph.fixed_bytes() + keep_all_peak(search.graph));
+  result.sufficient = sufficient_budget(search, *result.needed, known);
 }
 
 }  // namespace

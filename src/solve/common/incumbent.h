@@ -28,6 +28,8 @@ class Incumbent {
   void prove_infeasible(Bytes least, std::string detail);
   /// A plan with this peak exists, though it is over the budget.
   void note_peak(Bytes peak);
+  /// The same for the peak of these runs, which must be a plan of the order.
+  void note_peak_of(std::vector<OpId> steps);
   void count_moves(std::uint64_t moves) { moves_ += moves; }
 
   bool has_plan() const { return cost() < kNone; }
