@@ -4,68 +4,6 @@
 #include <cmath>
 
 namespace checkmate {
-namespace {
-
-/// Sums of so many bytes stay exact in a double, rounding up included.
-constexpr std::int64_t kExact = std::int64_t{1} << 51;
-
-}  // namespace
-
-SearchGraph::SearchGraph(const Graph& graph, Bytes whole_budget)
-    : ops(static_cast<std::uint32_t>(graph.op_count())),
-      real_ops(ops),
-      base_cost(static_cast<double>(graph.keep_all_cost().count())) {
-  std::int64_t all_bytes = 0;  // of a graph, these sums do not overflow
-  for (const TensorId tensor : graph.tensors()) {
-    if (!graph.resident(tensor)) all_bytes += graph.bytes(tensor).count();
-  }
-  for (const OpId op : graph.ops()) all_bytes += graph.workspace(op).count();
-  const std::int64_t unit = all_bytes / kExact + 1;
-  const auto scaled = [&](Bytes amount) {
-    const std::int64_t units = amount.count() / unit + (amount.count() % unit == 0 ? 0 : 1);
-    return static_cast<double>(units);
-  };
-  const std::int64_t whole_units = (whole_budget - graph.fixed_bytes()).count() / unit;
-  budget = static_cast<double>(whole_units);
-
-  std::vector<std::uint32_t> wanted;
-  for (const TensorId tensor : graph.tensors()) {
-    bytes.push_back(scaled(graph.bytes(tensor)));
-    producer.push_back(graph.producer(tensor).value_or(OpId{0}).value);
-    for (const OpId user : graph.users(tensor)) users.push_item(user.value);
-    if (graph.output(tensor)) {
-      users.push_item(real_ops);
-      wanted.push_back(tensor.value);
-    }
-    users.end_row();
-  }
-  for (const OpId op : graph.ops()) {
-    cost.push_back(static_cast<double>(graph.cost(op).count()));
-    recomputable.push_back(graph.recomputable(op));
-    for (const TensorId tensor : graph.inputs(op)) {
-      if (!graph.resident(tensor)) inputs.push_item(tensor.value);
-    }
-    inputs.end_row();
-    workspace.push_back(scaled(graph.workspace(op)));
-    made.push_back(workspace.back());
-    for (const TensorId tensor : graph.outputs(op)) {
-      outputs.push_item(tensor.value);
-      made.back() += bytes[tensor.index()];
-    }
-    outputs.end_row();
-  }
-  if (!wanted.empty()) add_reader(wanted);
-}
-
-void SearchGraph::add_reader(std::span<const std::uint32_t> tensors) {
-  ++ops;
-  cost.push_back(0);
-  workspace.push_back(0);
-  made.push_back(0);
-  recomputable.push_back(false);
-  inputs.push(tensors);
-  outputs.end_row();
-}
 
 Recomputations::Recomputations(const SearchGraph& graph)
     : graph_(graph), profile_(graph.budget, std::floor(graph.budget / 1000)) {

@@ -81,16 +81,16 @@ void IntervalBounds::collect(Interval interval) {
   items_.clear();
   const std::uint32_t moment = interval.moment;
   room_ = capacity_ - lifetimes_.own[moment];
-  for (const std::uint32_t tensor : lifetimes_.inputs(moment)) own_[tensor] = stamp_;
+  for (const std::uint32_t tensor : lifetimes_.inputs[moment]) own_[tensor] = stamp_;
   if (interval.end < lifetimes_.op_count()) {
     for (std::uint32_t op = moment + 1; op <= interval.end; ++op) {
-      for (const std::uint32_t tensor : lifetimes_.inputs(op)) {
+      for (const std::uint32_t tensor : lifetimes_.inputs[op]) {
         if (lifetimes_.producer[tensor] < moment && !there(tensor)) needed_[tensor] = stamp_;
       }
     }
   } else {
     for (std::uint32_t op = 0; op < moment; ++op) {
-      for (const std::uint32_t tensor : lifetimes_.outputs(op)) {
+      for (const std::uint32_t tensor : lifetimes_.outputs[op]) {
         if (lifetimes_.last_use[tensor] > moment && !there(tensor)) needed_[tensor] = stamp_;
       }
     }
@@ -98,7 +98,7 @@ void IntervalBounds::collect(Interval interval) {
   excess_ = 0;
   for (std::uint32_t op = 0; op < moment; ++op) {
     std::int64_t bytes = 0;
-    for (const std::uint32_t tensor : lifetimes_.outputs(op)) {
+    for (const std::uint32_t tensor : lifetimes_.outputs[op]) {
       if (needed(tensor)) bytes += lifetimes_.bytes[tensor];
     }
     if (bytes == 0) continue;
@@ -201,7 +201,7 @@ class IntervalBounds::Flow {
         continue;
       }
       Amount appetite = prices.run(lifetimes_.cost[op]);
-      for (const std::uint32_t tensor : lifetimes_.inputs(op)) {
+      for (const std::uint32_t tensor : lifetimes_.inputs[op]) {
         if (!passable(tensor)) continue;
         const Amount limit = prices.keep(lifetimes_.bytes[tensor]);
         appetite = appetite + std::min(limit, appetite_[lifetimes_.producer[tensor]]);
@@ -212,7 +212,7 @@ class IntervalBounds::Flow {
 
   Amount collect(std::uint32_t op, const Prices& prices) {
     Amount got{};
-    for (const std::uint32_t tensor : lifetimes_.outputs(op)) {
+    for (const std::uint32_t tensor : lifetimes_.outputs[op]) {
       if (!bounds_.needed(tensor)) {
         got = got + std::exchange(offered_[tensor], Amount{});
       } else if (graph_.recomputable(OpId{op})) {  // otherwise it is there, and the room without it
@@ -223,7 +223,7 @@ class IntervalBounds::Flow {
   }
 
   void pass_on(std::uint32_t op, Amount rest, const Prices& prices) {
-    for (const std::uint32_t tensor : lifetimes_.inputs(op)) {
+    for (const std::uint32_t tensor : lifetimes_.inputs[op]) {
       if (!passable(tensor)) continue;
       Amount& appetite = appetite_[lifetimes_.producer[tensor]];
       const Amount space = prices.keep(lifetimes_.bytes[tensor]) - offered_[tensor];

@@ -96,12 +96,12 @@ void SegmentedStart::find_candidates() {
   back_.assign(peak_, peak_);
   std::vector<std::uint32_t> first_use(lifetimes_.producer.size(), UINT32_MAX);
   for (std::uint32_t op = lifetimes_.op_count(); --op > peak_;) {
-    for (const std::uint32_t tensor : lifetimes_.inputs(op)) first_use[tensor] = op;
+    for (const std::uint32_t tensor : lifetimes_.inputs[op]) first_use[tensor] = op;
   }
   for (std::uint32_t op = 0; op < peak_; ++op) {
     const std::int64_t bytes = drops_.droppable(op);
     std::uint32_t back = UINT32_MAX;
-    for (const std::uint32_t tensor : lifetimes_.outputs(op)) back = std::min(back, first_use[tensor]);
+    for (const std::uint32_t tensor : lifetimes_.outputs[op]) back = std::min(back, first_use[tensor]);
     back_[op] = back < UINT32_MAX ? back : op > 0 ? back_[op - 1] : peak_;
     if (bytes > 0) candidates_.push_back({op, bytes, costs[op] / static_cast<double>(bytes)});
   }
@@ -113,11 +113,11 @@ void SegmentedStart::find_crossings() {
   forward_last_.assign(lifetimes_.producer.size(), 0);
   std::vector<std::int64_t> change(peak_ + 1);
   for (std::uint32_t op = 0; op <= peak_; ++op) {
-    for (const std::uint32_t tensor : lifetimes_.inputs(op)) forward_last_[tensor] = op;
-    for (const std::uint32_t tensor : lifetimes_.outputs(op)) forward_last_[tensor] = op;
+    for (const std::uint32_t tensor : lifetimes_.inputs[op]) forward_last_[tensor] = op;
+    for (const std::uint32_t tensor : lifetimes_.outputs[op]) forward_last_[tensor] = op;
   }
   for (std::uint32_t op = 0; op < peak_; ++op) {
-    for (const std::uint32_t tensor : lifetimes_.outputs(op)) {
+    for (const std::uint32_t tensor : lifetimes_.outputs[op]) {
       change[op] += lifetimes_.bytes[tensor];
       change[forward_last_[tensor]] -= lifetimes_.bytes[tensor];
     }
@@ -163,7 +163,7 @@ void SegmentedStart::keep_what_crosses(const std::vector<std::uint32_t>& cuts) {
   for (std::uint32_t op = 0; op < peak_; ++op) {
     while (next < cuts.size() && cuts[next] < op) ++next;
     if (next == cuts.size()) break;
-    for (const std::uint32_t tensor : lifetimes_.outputs(op)) {
+    for (const std::uint32_t tensor : lifetimes_.outputs[op]) {
       if (forward_last_[tensor] <= cuts[next]) continue;
       forced_[op] = true;
       if (lifetimes_.last_use[tensor] <= peak_) set_.kept_on.push_back(tensor);
