@@ -22,7 +22,7 @@ namespace checkmate {
 /// any case; the type is fp32 where none is given. `profile` alone reads a file; the graph's batch is the one
 /// given or else the `?batch=B` of the graph's name. Errors: an unknown model, device or type, another unit,
 /// a batch that is not known, a file that is wrong or lacks ops, costs past kLargestTotal. Linear time.
-Result<Graph> with_cost_model(const Graph& graph, std::string_view spec);
+Result<Graph> with_cost_model(Graph graph, std::string_view spec);
 
 /// The devices that `roofline` knows, in the order of docs/cost_models.md.
 std::span<const std::string_view> cost_devices();

@@ -8,6 +8,7 @@
 
 #include "checkmate/structural_minimum.h"
 #include "core/text.h"
+#include "core/try.h"
 #include "solve/least_budget/least_budget.h"
 
 namespace checkmate {
@@ -44,11 +45,10 @@ class Prober {
   /// Whether no plan fits, whatever it costs, as far as the search for the least budget can tell.
   Result<bool> proven_too_large(std::int64_t batch) {
     constexpr std::size_t kMostSets = 500'000;
-    const Result<Graph> graph = network_(batch);
-    if (!graph) return graph.error();
+    CHECKMATE_TRY(const Graph graph, network_(batch));
     SolveOptions options = options_.solve;
     options.budget = options_.memory;
-    return least_budget(SearchContext(*graph, options, stop_), kMostSets, options_.memory).needed >
+    return least_budget(SearchContext(graph, options, stop_), kMostSets, options_.memory).needed >
            options_.memory;
   }
 
@@ -57,9 +57,8 @@ class Prober {
     ++high;
     while (high - low > 1 && !stop_.stop_requested()) {
       const std::int64_t middle = low + (high - low) / 2;
-      const Result<bool> refuted = proven_too_large(middle);
-      if (!refuted) return refuted.error();
-      (*refuted ? high : low) = middle;
+      CHECKMATE_TRY(const bool refuted, proven_too_large(middle));
+      (refuted ? high : low) = middle;
     }
     return high - 1;
   }
@@ -70,9 +69,8 @@ class Prober {
     double overhead = 1;
   };
   Result<Probe> probe(std::int64_t batch) {
-    const Result<Graph> graph = network_(batch);
-    if (!graph) return graph.error();
-    const Cost limit = dearest(*graph, options_.extra_forward);
+    CHECKMATE_TRY(const Graph graph, network_(batch));
+    const Cost limit = dearest(graph, options_.extra_forward);
     // Any plan within the limit is as good as the best one, and any bound above it ends the search.
     std::stop_source enough;
     const std::stop_callback on_stop(stop_, [&] { enough.request_stop(); });
@@ -85,14 +83,13 @@ class Prober {
       }
       if (options_.solve.on_progress) options_.solve.on_progress(progress);
     };
-    Result<SolveResult> result = solve(*graph, solve_options, enough.get_token());
-    if (!result) return result.error();
+    CHECKMATE_TRY(SolveResult result, solve(graph, solve_options, enough.get_token()));
     Probe probe;
-    probe.fits = result->plan && result->cost <= limit;
-    probe.refuted = result->status == Status::kInfeasible || result->lower_bound > limit;
-    if (result->plan) probe.overhead = overhead(*graph, result->cost);
+    probe.fits = result.plan && result.cost <= limit;
+    probe.refuted = result.status == Status::kInfeasible || result.lower_bound > limit;
+    if (result.plan) probe.overhead = overhead(graph, result.cost);
     // Another batch has the same ops: its search begins with this plan, or with what can be made of it.
-    if (probe.fits) start_ = std::move(result->plan->steps);
+    if (probe.fits) start_ = std::move(result.plan->steps);
     if (options_.on_probe) options_.on_probe(batch, probe.fits);
     return probe;
   }
@@ -118,9 +115,8 @@ Result<MaxBatch> max_batch(const std::function<Result<Graph>(std::int64_t batch)
   std::int64_t high = options.largest + 1;
   while (high - low > 1) {
     const std::int64_t middle = low + (high - low) / 2;
-    const Result<bool> over = prober.over_structural_limit(middle);
-    if (!over) return over.error();
-    (*over ? high : low) = middle;
+    CHECKMATE_TRY(const bool over, prober.over_structural_limit(middle));
+    (over ? high : low) = middle;
   }
   answer.upper_limit = low;
   if (const Result<bool> over = prober.over_structural_limit(low + 1); over && *over) {
@@ -135,25 +131,23 @@ Result<MaxBatch> max_batch(const std::function<Result<Graph>(std::int64_t batch)
   bool limit_probed = false;
   for (std::int64_t batch = answer.upper_limit; high - low > 1 && !stop.stop_requested();
        batch = low + (high - low) / 2) {
-    const Result<Prober::Probe> probe = prober.probe(batch);
-    if (!probe) return probe.error();
-    if (probe->fits) {
+    CHECKMATE_TRY(const Prober::Probe probe, prober.probe(batch));
+    if (probe.fits) {
       low = batch;
-      answer.overhead = probe->overhead;
+      answer.overhead = probe.overhead;
     } else {
       high = batch;
     }
-    if (probe->refuted && batch <= answer.upper_limit) {
+    if (probe.refuted && batch <= answer.upper_limit) {
       answer.upper_limit = batch - 1;
       answer.certificate = fmt::format("at {} a bound passes the limit", batch);
     }
-    if (std::exchange(limit_probed, true) || probe->fits) continue;
-    const Result<std::int64_t> limit = prober.largest_not_refuted(low, answer.upper_limit);
-    if (!limit) return limit.error();
-    if (*limit < answer.upper_limit) {
-      answer.upper_limit = *limit;
-      answer.certificate = fmt::format("at {} no order of runs fits, whatever it recomputes", *limit + 1);
-      high = std::min(high, *limit + 1);
+    if (std::exchange(limit_probed, true) || probe.fits) continue;
+    CHECKMATE_TRY(const std::int64_t limit, prober.largest_not_refuted(low, answer.upper_limit));
+    if (limit < answer.upper_limit) {
+      answer.upper_limit = limit;
+      answer.certificate = fmt::format("at {} no order of runs fits, whatever it recomputes", limit + 1);
+      high = std::min(high, limit + 1);
     }
   }
   answer.batch = low;

@@ -51,6 +51,11 @@ Result<std::vector<Bytes>> parse_range(const Graph& graph, std::string_view text
 
 }  // namespace
 
+Result<Budget> Budget::of(Bytes bytes) {
+  if (bytes > Bytes{0}) return Budget(bytes);
+  return Error{ErrorCode::kInvalidArgument, fmt::format("budget must be positive, got {}", bytes.count())};
+}
+
 Result<Budget> Budget::parse(std::string_view text) {
   if (!text.ends_with('%')) {
     const Result<Bytes> bytes = parse_bytes(text);

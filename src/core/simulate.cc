@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/text.h"
+#include "core/try.h"
 
 namespace checkmate {
 namespace {
@@ -26,9 +27,9 @@ class Machine {
                                  plan_.frees.step_count()));
     }
     for (step_ = 0; step_ < plan_.steps.size(); ++step_) {
-      if (Result<void> done = run_step(plan_.steps[step_]); !done) return done.error();
+      CHECKMATE_TRY(run_step(plan_.steps[step_]));
       for (const TensorId tensor : plan_.frees.after(step_)) {
-        if (Result<void> done = free(tensor); !done) return done.error();
+        CHECKMATE_TRY(free(tensor));
       }
     }
     return finish();

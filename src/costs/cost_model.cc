@@ -10,6 +10,7 @@
 
 #include "checkmate/file.h"
 #include "core/text.h"
+#include "core/try.h"
 #include "costs/profile.h"
 #include "costs/roofline.h"
 
@@ -28,14 +29,13 @@ Result<std::int64_t> flops_per_cost(const Graph& graph) {
 }
 
 Result<Graph> with_flops(const Graph& graph) {
-  const Result<std::int64_t> factor = flops_per_cost(graph);
-  if (!factor) return factor.error();
+  CHECKMATE_TRY(const std::int64_t factor, flops_per_cost(graph));
   std::vector<Cost> costs;
   costs.reserve(graph.op_count());
   for (const OpId op : graph.ops()) {
     std::int64_t flops = 0;
     // with_costs() refuses the largest number, and says why.
-    if (__builtin_mul_overflow(graph.cost(op).count(), *factor, &flops))
+    if (__builtin_mul_overflow(graph.cost(op).count(), factor, &flops))
       flops = std::numeric_limits<std::int64_t>::max();
     costs.emplace_back(flops);
   }
@@ -43,11 +43,9 @@ Result<Graph> with_flops(const Graph& graph) {
 }
 
 Result<Graph> with_roofline(const Graph& graph, std::string_view device) {
-  const Result<std::int64_t> factor = flops_per_cost(graph);
-  if (!factor) return factor.error();
-  const Result<std::vector<Cost>> costs = roofline_costs(graph, device, static_cast<double>(*factor));
-  if (!costs) return costs.error();
-  return graph.with_costs(*costs, "ns");
+  CHECKMATE_TRY(const std::int64_t factor, flops_per_cost(graph));
+  CHECKMATE_TRY(const std::vector<Cost> costs, roofline_costs(graph, device, static_cast<double>(factor)));
+  return graph.with_costs(costs, "ns");
 }
 
 Result<std::int64_t> find_batch(const Graph& graph, std::optional<std::string_view> given) {
@@ -70,19 +68,15 @@ Result<Graph> with_profile(const Graph& graph, std::string_view argument) {
   if (path.empty()) return Error{ErrorCode::kInvalidArgument, "names no file; write profile:FILE"};
   std::optional<std::string_view> given;
   if (query != std::string_view::npos) given = argument.substr(query + kBatch.size());
-  const Result<std::int64_t> batch = find_batch(graph, given);
-  if (!batch) return batch.error();
+  CHECKMATE_TRY(const std::int64_t batch, find_batch(graph, given));
 
-  Result<std::string> text = read_file(path);
-  if (!text) return text.error();
-  const Result<Profile> profile = parse_profile(std::move(*text), path);
-  if (!profile) return profile.error();
-  const Result<std::vector<Cost>> costs = profile_costs(graph, *profile, *batch);
-  if (!costs) return costs.error();
-  return graph.with_costs(*costs, "ns");
+  CHECKMATE_TRY(std::string text, read_file(path));
+  CHECKMATE_TRY(const Profile profile, parse_profile(std::move(text), path));
+  CHECKMATE_TRY(const std::vector<Cost> costs, profile_costs(graph, profile, batch));
+  return graph.with_costs(costs, "ns");
 }
 
-Result<Graph> apply(const Graph& graph, std::string_view spec) {
+Result<Graph> apply(Graph graph, std::string_view spec) {
   const std::size_t colon = spec.find(':');
   const std::string_view model = spec.substr(0, colon);
   const std::string_view argument = colon == std::string_view::npos ? "" : spec.substr(colon + 1);
@@ -98,8 +92,8 @@ Result<Graph> apply(const Graph& graph, std::string_view spec) {
 
 }  // namespace
 
-Result<Graph> with_cost_model(const Graph& graph, std::string_view spec) {
-  Result<Graph> result = apply(graph, spec);
+Result<Graph> with_cost_model(Graph graph, std::string_view spec) {
+  Result<Graph> result = apply(std::move(graph), spec);
   // Errors of a file name it already.
   if (!result && result.error().code == ErrorCode::kInvalidArgument)
     return result.error().at(fmt::format("cost model {}", in_quotes(spec)));

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "core/text.h"
+#include "core/try.h"
 #include "costs/profile.h"
 #include "io/json_reader.h"
 
@@ -51,7 +52,7 @@ class ProfileReader {
           break;
       }
     });
-    if (Result<void> end = json_.finish(); !end) return end.error();
+    CHECKMATE_TRY(json_.finish());
     return std::move(profile_);
   }
 

@@ -10,6 +10,7 @@
 
 #include "checkmate/cost_model.h"
 #include "core/text.h"
+#include "core/try.h"
 #include "costs/whole_cost.h"
 
 namespace checkmate {
@@ -132,11 +133,10 @@ std::optional<OpClass> op_class(std::string_view kind) {
 }
 
 Result<std::vector<Cost>> roofline_costs(const Graph& graph, std::string_view device, double flops_per_cost) {
-  const Result<Machine> machine = find_machine(device);
-  if (!machine) return machine.error();
+  CHECKMATE_TRY(const Machine machine, find_machine(device));
   std::vector<Cost> costs;
   costs.reserve(graph.op_count());
-  for (const OpId op : graph.ops()) costs.push_back(machine->time(graph, op, flops_per_cost));
+  for (const OpId op : graph.ops()) costs.push_back(machine.time(graph, op, flops_per_cost));
   return costs;
 }
 

@@ -4,6 +4,7 @@
 
 #include "checkmate/io.h"
 #include "core/text.h"
+#include "core/try.h"
 #include "io/formats.h"
 #include "io/json_writer.h"
 #include "io/sha256.h"
@@ -76,7 +77,7 @@ class GraphReader {
           break;
       }
     });
-    if (Result<void> end = json_.finish(); !end) return end.error();
+    CHECKMATE_TRY(json_.finish());
     builder_.set_name(std::move(name));
     builder_.set_cost_unit(std::move(cost_unit));
     builder_.set_reserved_bytes(reserved.value_or(Bytes{0}));

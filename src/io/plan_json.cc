@@ -5,6 +5,7 @@
 #include "checkmate/file.h"
 #include "checkmate/io.h"
 #include "core/text.h"
+#include "core/try.h"
 #include "io/json_reader.h"
 #include "io/json_writer.h"
 
@@ -46,7 +47,7 @@ class PlanReader {
 
   Result<PlanRecord> read(const std::string& source) {
     json_.object(kPlanFields, JsonReader::Others::kRefuse, [&](std::size_t field) { read_field(field); });
-    if (Result<void> end = json_.finish(); !end) return end.error();
+    CHECKMATE_TRY(json_.finish());
     const std::string& claimed = record_.graph_sha256;
     if (!claimed.empty() && claimed != graph_sha256(graph_)) {
       return Error{
@@ -166,9 +167,8 @@ Result<PlanRecord> parse_plan(std::string text, const Graph& graph, const std::s
 }
 
 Result<PlanRecord> read_plan(const std::filesystem::path& path, const Graph& graph) {
-  Result<std::string> text = read_file(path);
-  if (!text) return text.error();
-  return parse_plan(std::move(*text), graph, printable(path.string(), 4096));
+  CHECKMATE_TRY(std::string text, read_file(path));
+  return parse_plan(std::move(text), graph, printable(path.string(), 4096));
 }
 
 std::string plan_to_json(const PlanRecord& record) {

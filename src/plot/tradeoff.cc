@@ -7,6 +7,7 @@
 
 #include "checkmate/plot.h"
 #include "checkmate/simulate.h"
+#include "core/try.h"
 #include "plot/axes.h"
 
 namespace checkmate {
@@ -194,14 +195,13 @@ Result<std::string> plot_tradeoff(const Tradeoff& tradeoff, const PictureOptions
   }
   if (largest < smallest)
     return Error{ErrorCode::kInvalidArgument, "no method has a plan: there is nothing to draw"};
-  const Result<Size> size = picture_size(options, 640, 360);
-  if (!size) return size.error();
+  CHECKMATE_TRY(const Size size, picture_size(options, 640, 360));
 
   const ByteUnit unit = byte_unit(largest);
   const std::string title = options.title.empty() ? "Overhead against budget" : options.title;
   std::string names;
   for (const Tradeoff::Method& method : tradeoff.methods) names += (names.empty() ? "" : ", ") + method.name;
-  Canvas canvas(options.format, size->width, size->height, title,
+  Canvas canvas(options.format, size.width, size.height, title,
                 fmt::format("Overhead against a budget from {} to {}: {}.", to_string(smallest),
                             to_string(largest), names));
   const std::vector<Series> all = series_of(tradeoff);
@@ -218,12 +218,12 @@ Result<std::string> plot_tradeoff(const Tradeoff& tradeoff, const PictureOptions
   const double top = draw_legend(canvas, draw_title(canvas, title) + 4, legend) + 22;
 
   const double high = highest_shown(tradeoff);
-  const Ticks overhead_ticks = round_ticks(1, high, (size->height - top - 50) / 40);
+  const Ticks overhead_ticks = round_ticks(1, high, (size.height - top - 50) / 40);
   double label_width = 0;
   for (std::size_t i = 0; i < overhead_ticks.values.size(); ++i)
     label_width = std::max(label_width, canvas.width_of(overhead_ticks.text(i) + "x", kTickFont));
   const double left = kMargin + label_width + 6;
-  const Box area = {left, top, size->width - left - kMargin - 8, size->height - top - 42};
+  const Box area = {left, top, size.width - left - kMargin - 8, size.height - top - 42};
   if (!has_room(area)) return too_small();
   double low_budget = unit.of(smallest);
   double high_budget = unit.of(largest);

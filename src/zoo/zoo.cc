@@ -83,4 +83,14 @@ Result<Graph> build(std::string_view spec) {
   return graph;
 }
 
+Result<std::string> with_batch(std::string_view spec, std::int64_t batch) {
+  const std::size_t query = spec.find('?');
+  const std::string_view parameters = query == std::string_view::npos ? "" : spec.substr(query + 1);
+  if (parameters.starts_with("batch=") || parameters.find("&batch=") != std::string_view::npos) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{}: omit batch=; it is determined", in_quotes(spec))};
+  }
+  return fmt::format("{}{}batch={}", spec, query == std::string_view::npos ? "?" : "&", batch);
+}
+
 }  // namespace checkmate::zoo

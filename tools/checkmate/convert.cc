@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "console.h"
+#include "core/try.h"
 #include "flags.h"
 
 namespace checkmate::tool {
@@ -22,18 +23,15 @@ Result<std::string> converted(const Flags& flags, const Graph& graph) {
   if (flags.format == "node-link") return graph_to_node_link(graph);
   if (flags.budget.empty())
     return Error{ErrorCode::kInvalidArgument, "the program needs a --budget, for example 60%"};
-  const Result<Bytes> budget = parse_budget(graph, flags.budget);
-  if (!budget) return budget.error();
-  return milp_text(graph, {.budget = *budget, .free_stages = flags.stages == "free"}, flags.format);
+  CHECKMATE_TRY(const Bytes budget, parse_budget(graph, flags.budget));
+  return milp_text(graph, {.budget = budget, .free_stages = flags.stages == "free"}, flags.format);
 }
 
-int run(const Flags& flags) {
-  const Result<Graph> graph = flags.graph.load();
-  if (!graph) return report(graph.error());
-  const Result<std::string> text = converted(flags, *graph);
-  if (!text) return report(text.error());
-  const Result<void> written = write_output(flags.output, *text);
-  return written ? kDone : report(written.error());
+Result<int> run(const Flags& flags) {
+  CHECKMATE_TRY(const Graph graph, flags.graph.load());
+  CHECKMATE_TRY(const std::string text, converted(flags, graph));
+  CHECKMATE_TRY(write_output(flags.output, text));
+  return kDone;
 }
 
 }  // namespace

@@ -5,10 +5,11 @@
 #include <algorithm>
 
 #include "core/text.h"
+#include "core/try.h"
 
 namespace checkmate::tool {
 
-int report(const Error& error) {
+int print_error(const Error& error) {
   fmt::print(stderr, "checkmate: {}\n", error.message);
   return kBadInput;
 }
@@ -20,8 +21,8 @@ void GraphFlags::add_to(Verb& verb) {
 }
 
 Result<Graph> GraphFlags::load() const {
-  const Result<Graph> loaded = load_graph(graph);
-  return loaded ? with_cost_model(*loaded, costs) : loaded;
+  CHECKMATE_TRY(Graph loaded, load_graph(graph));
+  return with_cost_model(std::move(loaded), costs);
 }
 
 void SearchFlags::add_to(Verb& verb) {
@@ -67,22 +68,27 @@ void ProblemFlags::add_to(Verb& verb) {
 }
 
 Result<Problem> ProblemFlags::load() const {
-  Result<Graph> loaded = graph.load();
-  if (!loaded) return loaded.error();
-  Result<SolveOptions> options = search.options();
-  if (!options) return options.error();
-  const Result<Bytes> bytes = parse_budget(*loaded, budget);
-  if (!bytes) return bytes.error();
-  options->budget = *bytes;
-  return Problem{std::move(*loaded), std::move(*options)};
+  CHECKMATE_TRY(Graph loaded, graph.load());
+  CHECKMATE_TRY(SolveOptions options, search.options());
+  CHECKMATE_TRY(const Bytes bytes, parse_budget(loaded, budget));
+  options.budget = bytes;
+  return Problem{std::move(loaded), std::move(options)};
 }
 
-std::function<Result<Graph>(std::int64_t batch)> with_batch(const std::string& network,
-                                                            const std::string& costs) {
-  const std::string join = network.find('?') == std::string::npos ? "?" : "&";
-  return [=](std::int64_t batch) {
-    return GraphFlags{fmt::format("{}{}batch={}", network, join, batch), costs}.load();
-  };
+Result<std::function<Result<Graph>(std::int64_t batch)>> by_batch(const std::string& network,
+                                                                  const std::string& costs) {
+  constexpr std::string_view kZoo = "zoo:";
+  if (!network.starts_with(kZoo)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} is not a network of the zoo, so its batch is fixed; write zoo:NAME",
+                             in_quotes(network))};
+  }
+  const std::string spec = network.substr(kZoo.size());
+  CHECKMATE_TRY(zoo::with_batch(spec, 1));
+  return std::function([=](std::int64_t batch) -> Result<Graph> {
+    CHECKMATE_TRY(Graph graph, zoo::build(*zoo::with_batch(spec, batch)));
+    return with_cost_model(std::move(graph), costs);
+  });
 }
 
 Result<std::vector<std::string>> parse_methods(std::string_view text) {

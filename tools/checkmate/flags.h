@@ -33,7 +33,7 @@ void add_completion(Parser& parser);
 void add_reference(Parser& parser);
 
 /// Prints `checkmate: ...` on stderr; returns kBadInput.
-int report(const Error& error);
+int print_error(const Error& error);
 
 /// The argument GRAPH, and with which costs, that most verbs take.
 struct GraphFlags {
@@ -48,12 +48,12 @@ struct GraphFlags {
 struct SearchFlags {
   std::string order = "fixed";
   std::string stages = "frontier";
-  double time_limit = 60;
+  double time_limit = SolveOptions{}.time_limit.count();
   double gap = SolveOptions{}.gap;
-  int threads = 1;
-  int samples = 32;
-  std::int64_t seed = 1;
-  std::int64_t moves = 0;
+  int threads = SolveOptions{}.threads;
+  int samples = SolveOptions{}.samples;
+  std::int64_t seed = static_cast<std::int64_t>(SolveOptions{}.seed);
+  std::int64_t moves = static_cast<std::int64_t>(SolveOptions{}.moves);
 
   void add_to(Verb& verb);
   /// Everything but the budget and the method.
@@ -76,9 +76,9 @@ struct ProblemFlags {
   Result<Problem> load() const;
 };
 
-/// The network `zoo:NAME?...`, which names no batch, for any batch.
-std::function<Result<Graph>(std::int64_t batch)> with_batch(const std::string& network,
-                                                            const std::string& costs);
+/// The network `zoo:NAME?...` for any batch. An error where it is not of the zoo or sets the batch itself.
+Result<std::function<Result<Graph>(std::int64_t batch)>> by_batch(const std::string& network,
+                                                                  const std::string& costs);
 
 /// Names with commas between them; without any, all methods that look for plans of real graphs.
 Result<std::vector<std::string>> parse_methods(std::string_view text);

@@ -6,6 +6,7 @@
 
 #include "console.h"
 #include "core/text.h"
+#include "core/try.h"
 #include "flags.h"
 #include "io/json_writer.h"
 
@@ -96,12 +97,10 @@ void print_text(const Graph& graph, const Simulation& keep_all, const Structural
   table.print();
 }
 
-int run(const Flags& flags) {
-  const Result<Graph> graph = flags.graph.load();
-  if (!graph) return report(graph.error());
-  const Result<Simulation> keep_all = simulate(*graph, keep_all_plan(*graph));
-  if (!keep_all) return report(keep_all.error());
-  (flags.json ? print_json : print_text)(*graph, *keep_all, structural_minimum(*graph));
+Result<int> run(const Flags& flags) {
+  CHECKMATE_TRY(const Graph graph, flags.graph.load());
+  CHECKMATE_TRY(const Simulation keep_all, simulate(graph, keep_all_plan(graph)));
+  (flags.json ? print_json : print_text)(graph, keep_all, structural_minimum(graph));
   return kDone;
 }
 

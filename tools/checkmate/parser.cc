@@ -163,7 +163,9 @@ std::optional<std::string> misspelled(const CLI::App& app, std::span<char*> word
   return std::nullopt;
 }
 
-int wrong_usage(std::string message) { return report({ErrorCode::kInvalidArgument, std::move(message)}); }
+int wrong_usage(std::string message) {
+  return print_error({ErrorCode::kInvalidArgument, std::move(message)});
+}
 
 }  // namespace
 
@@ -238,7 +240,8 @@ Verb Parser::add_group(const std::string& name, const std::string& description) 
   return Verb(*group);
 }
 
-Verb Parser::add(const std::string& name, const std::string& description, std::function<int()> action) {
+Verb Parser::add(const std::string& name, const std::string& description,
+                 std::function<Result<int>()> action) {
   const std::size_t space = name.find(' ');
   CLI::App* const parent =
       space == std::string::npos ? app_.get() : app_->get_subcommand(name.substr(0, space));
@@ -304,7 +307,9 @@ int Parser::run(int argc, char** argv) {
                                    misspelled(*app_, words).value_or(one_line(wrong.what())),
                                    first.starts_with('-') ? "" : first + " "));
   }
-  return chosen_ ? chosen_() : wrong_usage("give a verb: " + known);
+  if (!chosen_) return wrong_usage("give a verb: " + known);
+  const Result<int> exit_code = chosen_();
+  return exit_code ? *exit_code : print_error(exit_code.error());
 }
 
 }  // namespace checkmate::tool

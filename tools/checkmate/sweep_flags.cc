@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "core/try.h"
 #include "progress_line.h"
 
 namespace checkmate::tool {
@@ -14,12 +15,10 @@ void SweepFlags::add_to(Verb& verb) {
 }
 
 Result<SweepOptions> SweepFlags::options(const Graph& graph, SolveOptions search) const {
-  Result<std::vector<Bytes>> bytes = parse_budgets(graph, budgets);
-  if (!bytes) return bytes.error();
+  CHECKMATE_TRY(std::vector<Bytes> bytes, parse_budgets(graph, budgets));
   if (methods.empty()) return Error{ErrorCode::kInvalidArgument, "--methods names none"};
-  Result<std::vector<std::string>> names = parse_methods(methods);
-  if (!names) return names.error();
-  return SweepOptions{.budgets = std::move(*bytes), .methods = std::move(*names), .solve = std::move(search)};
+  CHECKMATE_TRY(std::vector<std::string> names, parse_methods(methods));
+  return SweepOptions{.budgets = std::move(bytes), .methods = std::move(names), .solve = std::move(search)};
 }
 
 Result<std::vector<SweepPoint>> watched_sweep(const Graph& graph, SweepOptions options,

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "core/text.h"
+#include "core/try.h"
 #include "flags.h"
 #include "io/json_writer.h"
 
@@ -40,18 +41,15 @@ std::vector<std::string> complaints(const Graph& graph, const PlanRecord& record
   return found;
 }
 
-int run(const Flags& flags) {
-  const Result<Graph> graph = flags.graph.load();
-  if (!graph) return report(graph.error());
-  const Result<PlanRecord> record = read_plan(flags.plan, *graph);
-  if (!record) return report(record.error());
-  Bytes budget = record->budget.value_or(Bytes{INT64_MAX});
+Result<int> run(const Flags& flags) {
+  CHECKMATE_TRY(const Graph graph, flags.graph.load());
+  CHECKMATE_TRY(const PlanRecord record, read_plan(flags.plan, graph));
+  Bytes budget = record.budget.value_or(Bytes{INT64_MAX});
   if (!flags.budget.empty()) {
-    const Result<Bytes> given = parse_budget(*graph, flags.budget);
-    if (!given) return report(given.error());
-    budget = *given;
+    CHECKMATE_TRY(const Bytes given, parse_budget(graph, flags.budget));
+    budget = given;
   }
-  const std::vector<std::string> found = complaints(*graph, *record, budget);
+  const std::vector<std::string> found = complaints(graph, record, budget);
   if (flags.json) {
     JsonWriter json;
     json.begin_object().member("valid", found.empty()).key("violations").begin_array();
@@ -61,11 +59,11 @@ int run(const Flags& flags) {
   } else if (found.empty()) {
     const std::string within =
         budget == Bytes{INT64_MAX} ? "no budget was given" : "within " + to_string(budget);
-    fmt::print("valid: {}, {}\n", counted(record->plan.steps.size(), "step"), within);
+    fmt::print("valid: {}, {}\n", counted(record.plan.steps.size(), "step"), within);
   } else {
     for (const std::string& complaint : found) fmt::print("{}\n", complaint);
-    return report({ErrorCode::kInvalidPlan,
-                   fmt::format("{}: {}", printable(flags.plan, 4096), counted(found.size(), "violation"))});
+    return Error{ErrorCode::kInvalidPlan,
+                 fmt::format("{}: {}", printable(flags.plan, 4096), counted(found.size(), "violation"))};
   }
   return found.empty() ? kDone : kBadInput;
 }

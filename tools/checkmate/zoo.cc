@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "console.h"
+#include "core/try.h"
 #include "flags.h"
 #include "io/json_writer.h"
 
@@ -44,15 +45,15 @@ void print_json_list() {
   fmt::print("{}\n", json.text());
 }
 
-int run(const Flags& flags) {
+Result<int> run(const Flags& flags) {
   if (flags.spec.empty()) {
     (flags.json ? print_json_list : print_list)();
     return kDone;
   }
-  const Result<Graph> graph = zoo::build(flags.spec.starts_with("zoo:") ? flags.spec.substr(4) : flags.spec);
-  if (!graph) return report(graph.error());
-  const Result<void> written = write_output(flags.output, graph_to_json(*graph));
-  return written ? kDone : report(written.error());
+  CHECKMATE_TRY(const Graph graph,
+                zoo::build(flags.spec.starts_with("zoo:") ? flags.spec.substr(4) : flags.spec));
+  CHECKMATE_TRY(write_output(flags.output, graph_to_json(graph)));
+  return kDone;
 }
 
 }  // namespace
