@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "commands.h"
 #include "console.h"
 #include "core/text.h"
 #include "core/try.h"

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 
+#include "commands.h"
 #include "console.h"
 #include "core/try.h"
 #include "flags.h"

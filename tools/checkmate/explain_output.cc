@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "commands.h"
 #include "console.h"
 #include "core/text.h"
 

@@ -9,11 +9,6 @@
 
 namespace checkmate::tool {
 
-int print_error(const Error& error) {
-  fmt::print(stderr, "checkmate: {}\n", error.message);
-  return kBadInput;
-}
-
 void GraphFlags::add_to(Verb& verb) {
   verb.argument("GRAPH", graph, "a graph file, or zoo:NAME?key=value&... (see checkmate zoo)");
   verb.option("--costs", costs,
@@ -112,19 +107,6 @@ Result<std::vector<std::string>> parse_methods(std::string_view text) {
     if (name.size() == text.size()) return names;
     text.remove_prefix(name.size() + 1);
   }
-}
-
-int exit_code_of(Status status) {
-  switch (status) {
-    case Status::kOptimal:
-    case Status::kFeasible:
-      return kDone;
-    case Status::kInfeasible:
-      return kInfeasible;
-    case Status::kUnknown:
-      return kNoPlan;
-  }
-  throw std::logic_error("every status has an exit code");
 }
 
 }  // namespace checkmate::tool

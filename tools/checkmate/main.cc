@@ -4,7 +4,7 @@
 #include <new>
 #include <system_error>
 
-#include "flags.h"
+#include "commands.h"
 
 namespace checkmate::tool {
 namespace {

@@ -12,9 +12,9 @@
 #include <sstream>
 #include <utility>
 
+#include "commands.h"
 #include "console.h"
 #include "core/text.h"
-#include "flags.h"
 
 namespace checkmate::tool {
 namespace {

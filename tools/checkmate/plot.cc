@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "checkmate/file.h"
+#include "commands.h"
 #include "console.h"
 #include "core/text.h"
 #include "core/try.h"

@@ -3,11 +3,11 @@
 #include <filesystem>
 #include <memory>
 
+#include "commands.h"
 #include "console.h"
 #include "core/text.h"
 #include "core/try.h"
 #include "experiments/experiments.h"
-#include "flags.h"
 #include "interrupt.h"
 
 namespace checkmate::tool {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "commands.h"
 #include "console.h"
 #include "core/text.h"
 #include "core/try.h"

@@ -2,9 +2,9 @@
 
 #include <memory>
 
+#include "commands.h"
 #include "console.h"
 #include "core/try.h"
-#include "flags.h"
 #include "io/json_writer.h"
 
 namespace checkmate::tool {
