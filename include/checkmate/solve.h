@@ -40,9 +40,9 @@ struct SolveOptions {
   std::string method = "auto";                   ///< one of methods()
   Order order = Order::kFixed;                   ///< free: first runs may move, where the method can
   std::chrono::duration<double> time_limit{60};  ///< after it, the best so far
-  int threads = 1;                               ///< the most that run at once
+  int threads = 1;                               ///< maximum number of threads
   std::uint64_t seed = 1;                        ///< same seed, one thread, a limit of moves: same plan
-  double gap = 1e-5;                             ///< enough when the relative gap is at most this
+  double gap = 1e-5;                             ///< stop when the relative gap is at most this
   std::uint64_t moves = 0;       ///< annealing: stop after so many moves, whatever the time; 0: by time alone
   bool free_stages = false;      ///< milp, lp-bound: the unpartitioned form, which moves first runs
   int samples = 32;              ///< lp-round: randomised roundings beside the fixed thresholds

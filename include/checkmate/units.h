@@ -40,7 +40,7 @@ class Quantity {
   friend constexpr Quantity operator*(std::int64_t factor, Quantity a) { return a *= factor; }
 
  private:
-  [[noreturn]] static void overflow() { throw std::overflow_error("an amount passes 2^63"); }
+  [[noreturn]] static void overflow() { throw std::overflow_error("an amount exceeds 2^63"); }
   std::int64_t count_ = 0;
 };
 

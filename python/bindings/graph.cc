@@ -28,7 +28,7 @@ Phase phase_of(std::string_view text) {
   const std::optional<Phase> phase = parse_phase(text);
   if (!phase) {
     throw Raised{{ErrorCode::kInvalidGraph,
-                  "phase is forward, loss, backward or update, got '" + std::string(text) + "'"}};
+                  "phase must be forward, loss, backward or update, got '" + std::string(text) + "'"}};
   }
   return *phase;
 }

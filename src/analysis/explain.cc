@@ -85,7 +85,7 @@ Result<Explanation> explain(const Graph& graph, const Plan& plan) {
 
 Result<PriceOfMemory> price_of_memory(const Graph& graph, const SolveOptions& options,
                                       const SolveResult& around, const std::stop_token& stop) {
-  if (!around.plan) return Error{ErrorCode::kInvalidArgument, "without a plan, memory has no price"};
+  if (!around.plan) return Error{ErrorCode::kInvalidArgument, "memory has no price without a plan"};
   const Bytes budget = std::min(options.budget, Bytes{kLargestTotal});  // no graph needs more
   const Bytes step = budget >= 4_GiB ? 1_GiB : std::max(1_B, Bytes{budget.count() / 20});
   const Bytes below = std::max(1_B, budget - step);

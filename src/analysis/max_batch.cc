@@ -121,7 +121,7 @@ Result<MaxBatch> max_batch(const std::function<Result<Graph>(std::int64_t batch)
   answer.upper_limit = low;
   if (const Result<bool> over = prober.over_structural_limit(low + 1); over && *over) {
     answer.certificate =
-        fmt::format("at {} op {} alone needs more", low + 1, in_quotes(prober.structural_op()));
+        fmt::format("at batch {}, op {} alone needs more", low + 1, in_quotes(prober.structural_op()));
   }
 
   // The limit itself first: where it holds, nothing is left to search. Where it does not, the least budgets
@@ -140,20 +140,20 @@ Result<MaxBatch> max_batch(const std::function<Result<Graph>(std::int64_t batch)
     }
     if (probe.refuted && batch <= answer.upper_limit) {
       answer.upper_limit = batch - 1;
-      answer.certificate = fmt::format("at {} a bound passes the limit", batch);
+      answer.certificate = fmt::format("at batch {}, the lower bound exceeds the limit", batch);
     }
     if (std::exchange(limit_probed, true) || probe.fits) continue;
     CHECKMATE_TRY(const std::int64_t limit, prober.largest_not_refuted(low, answer.upper_limit));
     if (limit < answer.upper_limit) {
       answer.upper_limit = limit;
-      answer.certificate = fmt::format("at {} no order of runs fits, whatever it recomputes", limit + 1);
+      answer.certificate = fmt::format("at batch {}, no plan fits, whatever it recomputes", limit + 1);
       high = std::min(high, limit + 1);
     }
   }
   answer.batch = low;
   answer.proven = answer.batch == answer.upper_limit;
   if (!answer.proven)
-    answer.certificate = fmt::format("not proven: up to {} may be possible", answer.upper_limit);
+    answer.certificate = fmt::format("not proven: a batch of up to {} may be possible", answer.upper_limit);
   answer.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return answer;
 }

@@ -21,11 +21,10 @@ namespace {
 Result<std::int64_t> flops_per_cost(const Graph& graph) {
   if (graph.cost_unit() == "mac") return 2;
   if (graph.cost_unit() == "flop") return 1;
-  return Error{
-      ErrorCode::kInvalidArgument,
-      fmt::format("needs costs in mac or flop, but those of graph {} are in {}; take them as they are "
-                  "(file), or correct the graph's cost_unit if they do count arithmetic",
-                  in_quotes(graph.name()), in_quotes(graph.cost_unit()))};
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("needs costs in mac or flop, but graph {} has them in {}; use them as they are "
+                           "(file), or correct the graph's cost_unit if they count arithmetic",
+                           in_quotes(graph.name()), in_quotes(graph.cost_unit()))};
 }
 
 Result<Graph> with_flops(const Graph& graph) {
@@ -57,7 +56,7 @@ Result<std::int64_t> find_batch(const Graph& graph, std::optional<std::string_vi
   if (const std::optional<std::int64_t> batch = batch_in_name(graph.name())) return *batch;
   return Error{
       ErrorCode::kInvalidArgument,
-      fmt::format("the batch of graph {} is not known; write profile:FILE?batch=B", in_quotes(graph.name()))};
+      fmt::format("the batch of graph {} is unknown; write profile:FILE?batch=B", in_quotes(graph.name()))};
 }
 
 Result<Graph> with_profile(const Graph& graph, std::string_view argument) {
@@ -65,7 +64,7 @@ Result<Graph> with_profile(const Graph& graph, std::string_view argument) {
   constexpr std::string_view kBatch = "?batch=";
   const std::size_t query = argument.rfind(kBatch);
   const std::string path(argument.substr(0, query));
-  if (path.empty()) return Error{ErrorCode::kInvalidArgument, "names no file; write profile:FILE"};
+  if (path.empty()) return Error{ErrorCode::kInvalidArgument, "no file is given; write profile:FILE"};
   std::optional<std::string_view> given;
   if (query != std::string_view::npos) given = argument.substr(query + kBatch.size());
   CHECKMATE_TRY(const std::int64_t batch, find_batch(graph, given));

@@ -179,7 +179,7 @@ Result<std::vector<Cost>> profile_costs(const Graph& graph, const Profile& profi
 
   std::vector<std::string> lacks;
   if (!missing.empty()) lacks.push_back("no measurement of " + missing.text());
-  if (!too_few.empty()) lacks.push_back("only one, at another batch, of " + too_few.text());
+  if (!too_few.empty()) lacks.push_back("only one measurement, at another batch, of " + too_few.text());
   return Error{ErrorCode::kInvalidArgument,
                fmt::format("{}; measure them at batch {}, or at two batch sizes for a fit",
                            fmt::join(lacks, ", and "), batch)};

@@ -114,7 +114,7 @@ Result<Machine> find_machine(std::string_view spec) {
     known.push_back(kTypes.at(i));
   }
   return Error{ErrorCode::kInvalidArgument,
-               fmt::format("{} does not compute in {}; it does in {}", device->name, in_quotes(type),
+               fmt::format("{} does not support {}; it supports {}", device->name, in_quotes(type),
                            fmt::join(known, ", "))};
 }
 

@@ -64,7 +64,7 @@ class GraphReader {
           break;
         case kReserved:
         case kOldReserved:
-          if (reserved) json_.fail("reserved_bytes and fixed_bytes, its old name, are both given; keep one");
+          if (reserved) json_.fail("reserved_bytes and its old name fixed_bytes are both given; keep one");
           reserved = Bytes{json_.integer()};
           break;
         case kTensors:
@@ -90,7 +90,7 @@ class GraphReader {
   void check_version() {
     const std::int64_t version = json_.integer();
     if (version != 1)
-      json_.fail(fmt::format("version {} of the format is not known; this program reads version 1", version));
+      json_.fail(fmt::format("version {} of the format is unknown; this program reads version 1", version));
   }
 
   void read_tensor() {

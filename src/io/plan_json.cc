@@ -50,10 +50,9 @@ class PlanReader {
     CHECKMATE_TRY(json_.finish());
     const std::string& claimed = record_.graph_sha256;
     if (!claimed.empty() && claimed != graph_sha256(graph_)) {
-      return Error{
-          ErrorCode::kInvalidPlan,
-          fmt::format("{}: the plan is for another graph, {}; remove graph_sha256 to use it all the same",
-                      source, in_quotes(record_.graph_name))};
+      return Error{ErrorCode::kInvalidPlan,
+                   fmt::format("{}: the plan is for another graph, {}; to use it anyway, remove graph_sha256",
+                               source, in_quotes(record_.graph_name))};
     }
     if (Result<void> known = check_ids(); !known) return known.error().at(source);
     if (!frees_given_) {
@@ -63,7 +62,7 @@ class PlanReader {
     }
     if (record_.plan.frees.step_count() != record_.plan.steps.size()) {
       return Error{ErrorCode::kInvalidFile,
-                   fmt::format("{}: $.frees has {} for {}; one list a step is right", source,
+                   fmt::format("{}: $.frees has {} for {}; there must be one list per step", source,
                                counted(record_.plan.frees.step_count(), "list"),
                                counted(record_.plan.steps.size(), "step"))};
     }

@@ -89,10 +89,10 @@ void draw_bars(Canvas& canvas, const BatchChart& chart, const Box& area, const S
 }  // namespace
 
 Result<std::string> plot_max_batch(std::span<const BatchBar> bars, const PictureOptions& options) {
-  if (bars.empty()) return Error{ErrorCode::kInvalidArgument, "there is no batch to draw"};
+  if (bars.empty()) return Error{ErrorCode::kInvalidArgument, "there are no batches to draw"};
   for (const BatchBar& bar : bars) {
     if (bar.batch < 0)
-      return Error{ErrorCode::kInvalidArgument, fmt::format("a batch is 0 or more, got {}", bar.batch)};
+      return Error{ErrorCode::kInvalidArgument, fmt::format("a batch must be 0 or more, got {}", bar.batch)};
   }
   const BatchChart chart(bars);
   const double suits =
@@ -123,7 +123,7 @@ Result<std::string> plot_max_batch(std::span<const BatchBar> bars, const Picture
   if (!has_room(area)) return too_small();
   const Scale y = {0, high * room, area.bottom(), area.top};
   draw_value_axis(canvas, area, y, ticks, chart.relative() ? "x" : "",
-                  chart.relative() ? "batch, times that of keep-all; on the bars, the batch" : "batch");
+                  chart.relative() ? "batch relative to keep-all; labels show the batch" : "batch");
   draw_bars(canvas, chart, area, y);
   canvas.line({area.left, area.bottom()}, {area.right(), area.bottom()},
               {.colour = {0x555555}, .width = 0.9});

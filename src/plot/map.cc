@@ -84,7 +84,7 @@ Result<std::string> plot_map(std::span<const MapPanel> panels, const PictureOpti
   if (panels.empty()) return Error{ErrorCode::kInvalidArgument, "a map needs a plan"};
   for (const MapPanel& panel : panels) {
     const bool whole = !panel.map.ops.empty() && panel.map.stages >= panel.map.ops.size();
-    if (!whole) return Error{ErrorCode::kInvalidArgument, "a map needs a stage for each op"};
+    if (!whole) return Error{ErrorCode::kInvalidArgument, "a map needs one stage per op"};
   }
   const auto count = static_cast<double>(panels.size());
   const double wide = panels.size() == 1 ? 440 : 40 + 230 * count;
@@ -101,7 +101,7 @@ Result<std::string> plot_map(std::span<const MapPanel> panels, const PictureOpti
   const double square = (suits.width - left - kMargin - kBetween * (count - 1)) / count;
   CHECKMATE_TRY(const Size size, picture_size(options, wide, above + std::max(square, 60.0) + 34));
   if (square < 20)
-    return Error{ErrorCode::kInvalidArgument, "the picture is too narrow for so many maps; make it wider"};
+    return Error{ErrorCode::kInvalidArgument, "the picture is too narrow for all the maps; make it wider"};
 
   std::string description = "Stages against ops.";
   for (const MapPanel& panel : panels) description += fmt::format(" {}.", told(panel));

@@ -187,14 +187,14 @@ Result<std::string> plot_tradeoff(const Tradeoff& tradeoff, const PictureOptions
     for (const Tradeoff::Point& point : method.points) {
       if (!(std::isfinite(point.overhead) && point.overhead >= 1)) {
         return Error{ErrorCode::kInvalidArgument,
-                     fmt::format("an overhead is 1 or more, got {}", point.overhead)};
+                     fmt::format("an overhead must be 1 or more, got {}", point.overhead)};
       }
       smallest = std::min(smallest, point.budget);
       largest = std::max(largest, point.budget);
     }
   }
   if (largest < smallest)
-    return Error{ErrorCode::kInvalidArgument, "no method has a plan: there is nothing to draw"};
+    return Error{ErrorCode::kInvalidArgument, "no method has a plan, so there is nothing to draw"};
   CHECKMATE_TRY(const Size size, picture_size(options, 640, 360));
 
   const ByteUnit unit = byte_unit(largest);
@@ -234,7 +234,7 @@ Result<std::string> plot_tradeoff(const Tradeoff& tradeoff, const PictureOptions
   const Scale x = {low_budget, high_budget, area.left, area.right()};
   const Scale y = {1, high, area.bottom(), area.top};
   canvas.fill(no_plans(tradeoff, x, y, unit), kNone);
-  draw_value_axis(canvas, area, y, overhead_ticks, "x", "overhead, cost over running each op once");
+  draw_value_axis(canvas, area, y, overhead_ticks, "x", "overhead: cost / keep-all's cost");
   for (const Series& series : all) draw_series(canvas, series, x, y, unit);
   draw_base_axis(canvas, area, x, round_ticks(low_budget, high_budget, area.width / 70),
                  fmt::format("budget, {}", unit.name));

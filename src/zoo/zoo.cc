@@ -28,7 +28,7 @@ const std::vector<Recipe>& recipes() {
 Error unknown(std::string_view what, std::string_view given, const std::vector<std::string_view>& known) {
   return {ErrorCode::kInvalidArgument,
           known.empty()
-              ? fmt::format("unknown {} {}; it takes none", what, in_quotes(given))
+              ? fmt::format("unknown {} {}; this network has none", what, in_quotes(given))
               : fmt::format("unknown {} {}; known are {}", what, in_quotes(given), fmt::join(known, ", "))};
 }
 
@@ -43,7 +43,7 @@ Result<Arguments> parse_arguments(const Network& network, std::string_view text)
     const std::string_view key = pair.substr(0, pair.find('='));
     if (key.size() == pair.size()) {
       return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("{} is no parameter; write name=value", in_quotes(pair))};
+                   fmt::format("{} is not a parameter; write name=value", in_quotes(pair))};
     }
     if (std::find(known.begin(), known.end(), key) == known.end()) return unknown("parameter", key, known);
     if (!values.emplace(key, pair.substr(key.size() + 1)).second) {

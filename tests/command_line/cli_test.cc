@@ -38,12 +38,12 @@ std::string complaint(const std::vector<std::string>& arguments) {
 
 TEST(CommandLine, NamesWhatIsUnknown) {
   EXPECT_THAT(complaint({}), HasSubstr("give a verb: solve"));
-  EXPECT_THAT(complaint({"sovle"}), HasSubstr("unknown verb 'sovle'; the nearest is solve"));
+  EXPECT_THAT(complaint({"sovle"}), HasSubstr("unknown verb 'sovle'; perhaps you meant solve"));
   EXPECT_THAT(complaint({"frobnicate"}), HasSubstr("unknown verb 'frobnicate'; known are solve, compare"));
   EXPECT_THAT(complaint({"solve", "zoo:linear?n=4", "--budgt", "60%"}),
-              HasSubstr("unknown option '--budgt'; the nearest is --budget"));
+              HasSubstr("unknown option '--budgt'; perhaps you meant --budget"));
   EXPECT_THAT(complaint({"plot", "tradeof", "-o", "x.svg"}),
-              HasSubstr("unknown picture 'tradeof'; the nearest is tradeoff"));
+              HasSubstr("unknown picture 'tradeof'; perhaps you meant tradeoff"));
   EXPECT_EQ(checkmate({"help"}).out, checkmate({"--help"}).out);
   EXPECT_THAT(complaint({"info"}), HasSubstr("GRAPH is required"));
   EXPECT_THAT(complaint({"info", "zoo:unet", "--potato"}),
@@ -70,7 +70,7 @@ TEST(CommandLine, RefusesNumbersThatDoNotFit) {
   for (const char* flag : {"--seed", "--moves", "--threads", "--samples"}) {
     for (const char* value : {huge, "1e3", "0x10", "1.5", "", " 7"}) {
       EXPECT_THAT(refusal(flag, value),
-                  AllOf(HasSubstr(std::string(flag) + " is a whole number from -"), HasSubstr(value)))
+                  AllOf(HasSubstr(std::string(flag) + " must be a whole number from -"), HasSubstr(value)))
           << value;
     }
   }
@@ -182,7 +182,7 @@ TEST(CommandLine, InfoSaysThatNamesRepeat) {
     b.add_op_with_output({.name = "twin", .cost = Cost{1}, .inputs = {}, .outputs = {}}, Bytes{1});
   const std::string file = folder.file("twins.json", graph_to_json(std::move(b).build().value()));
   EXPECT_THAT(checkmate({"info", file}).out,
-              HasSubstr("1 op has the name of an earlier one; that is allowed"));
+              HasSubstr("1 op has the same name as an earlier one; that is allowed"));
 }
 
 TEST(CommandLine, SolvesValidatesAndSimulatesAPlan) {
@@ -490,7 +490,7 @@ TEST(CommandLine, LooksForThePlaceOfItsFileBeforeTheWork) {
   EXPECT_THAT(complaint({"plot", "tradeoff", "zoo:linear?n=4", "-o", "/no/such/file.svg"}),
               HasSubstr("no folder '/no/such'"));
   EXPECT_EQ(complaint({"report", "zoo:linear?n=4", "--method", "milp"}),
-            "checkmate: --method is how to look for a plan within a --budget\n");
+            "checkmate: --method needs a --budget to search for a plan\n");
 }
 
 TEST(CommandLine, WritesNoReportOfWhatDoesNotHold) {

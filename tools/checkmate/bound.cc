@@ -41,9 +41,10 @@ Result<int> run(const Flags& flags) {
     return kDone;
   }
   print_fact("lower bound", fmt::format("{} {}", grouped(bound.count()), printable(graph.cost_unit())));
-  print_fact("overhead at least", times(overhead(graph, bound)));
-  print_fact("holds for", staged ? "plans of the paper's class: each op at most once a stage, in index order"
-                                 : "every plan of the order");
+  print_fact("overhead", times(overhead(graph, bound)));
+  print_fact("holds for", staged
+                              ? "plans of the paper's class: each op at most once per stage, in index order"
+                              : "every plan of the order");
   print_fact("time", seconds_text(result.seconds));
   return kDone;
 }
@@ -52,10 +53,10 @@ Result<int> run(const Flags& flags) {
 
 void add_bound(Parser& parser) {
   auto flags = std::make_shared<Flags>();
-  Verb verb = parser.add("bound", "Proves what no plan can beat", [flags] { return run(*flags); });
+  Verb verb = parser.add("bound", "Computes a lower bound on cost", [flags] { return run(*flags); });
   verb.example("checkmate bound 'zoo:vgg16?batch=256' --budget 90%");
   flags->problem.add_to(verb);
-  verb.option("-m,--method", flags->method, "lp-bound, or any method that proves a bound");
+  verb.option("-m,--method", flags->method, "any method that proves a lower bound");
   verb.flag("--json", flags->json, "print one JSON object");
 }
 

@@ -78,8 +78,9 @@ Result<int> run(const Flags& flags) {
   if (flags.json) {
     fmt::print("{}\n", json.text());
   } else {
-    print_line(fmt::format("budget {} of {} for keep-all, {} of both fixed", to_string(options.budget),
-                           to_string(keep_all + graph.fixed_bytes()), to_string(graph.fixed_bytes())));
+    print_line(fmt::format("budget {}, keep-all {}; both include {} of fixed memory",
+                           to_string(options.budget), to_string(keep_all + graph.fixed_bytes()),
+                           to_string(graph.fixed_bytes())));
     table.print();
     if (cheapest) {
       fmt::print("\n");
@@ -99,7 +100,7 @@ void add_compare(Parser& parser) {
   verb.example("checkmate compare 'zoo:unet?batch=32' --budget 60%");
   flags->problem.add_to(verb);
   verb.option("--methods", flags->methods,
-              "which, separated by commas; all that look for plans, but brute force, unless told");
+              "methods to run, separated by commas; by default all that find plans except brute force");
   verb.flag("--json", flags->json, "print one JSON object");
 }
 

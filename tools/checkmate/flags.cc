@@ -21,15 +21,17 @@ Result<Graph> GraphFlags::load() const {
 }
 
 void SearchFlags::add_to(Verb& verb) {
-  verb.option("--order", order, "fixed: first runs follow the graph's order; free: they may move");
-  verb.option("--stages", stages,
-              "of milp and lp-bound; frontier: stage t first runs op t; free: the unpartitioned form");
-  verb.option("--time-limit", time_limit, "seconds, then the best so far");
-  verb.option("--gap", gap, "enough when the relative gap is at most this");
-  verb.option("--threads", threads, "the most that run at once");
-  verb.option("--samples", samples, "of lp-round: randomised roundings");
-  verb.option("--seed", seed, "same seed, one thread: same plan");
-  verb.option("--moves", moves, "of annealing: stop after so many, whatever the time; 0: by time alone");
+  verb.option("--order", order, "fixed: first runs keep the graph's order; free: they may move");
+  verb.option(
+      "--stages", stages,
+      "for milp and lp-bound: frontier (op t first runs in stage t) or free (the unpartitioned form)");
+  verb.option("--time-limit", time_limit, "seconds; then the best plan so far is returned");
+  verb.option("--gap", gap, "stop when the relative gap is at most this");
+  verb.option("--threads", threads, "maximum number of threads");
+  verb.option("--samples", samples, "for lp-round: number of randomised roundings");
+  verb.option("--seed", seed,
+              "seed of the random numbers; with --moves and one thread, the same seed gives the same plan");
+  verb.option("--moves", moves, "for annealing: stop after N moves (0 = no limit)");
 }
 
 Result<SolveOptions> SearchFlags::options() const {
@@ -37,11 +39,11 @@ Result<SolveOptions> SearchFlags::options() const {
     return Error{ErrorCode::kInvalidArgument, std::move(message)};
   };
   const std::optional<Order> parsed = parse_order(order);
-  if (!parsed) return wrong(fmt::format("--order is fixed or free, got {}", in_quotes(order)));
+  if (!parsed) return wrong(fmt::format("--order must be fixed or free, got {}", in_quotes(order)));
   if (stages != "frontier" && stages != "free")
-    return wrong(fmt::format("--stages is frontier or free, got {}", in_quotes(stages)));
-  if (seed < 0) return wrong(fmt::format("--seed is 0 or more, got {}", seed));
-  if (moves < 0) return wrong(fmt::format("--moves is 0 or more, got {}", moves));
+    return wrong(fmt::format("--stages must be frontier or free, got {}", in_quotes(stages)));
+  if (seed < 0) return wrong(fmt::format("--seed must be 0 or more, got {}", seed));
+  if (moves < 0) return wrong(fmt::format("--moves must be 0 or more, got {}", moves));
   SolveOptions options;
   options.order = *parsed;
   options.free_stages = stages == "free";

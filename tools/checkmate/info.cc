@@ -76,13 +76,13 @@ void print_text(const Graph& graph, const Simulation& keep_all, const Structural
   print_fact("cost, each op once",
              fmt::format("{} {}", grouped(graph.keep_all_cost().count()), printable(graph.cost_unit())));
   print_fact("fixed", exact(graph.fixed_bytes()));
-  print_fact("keep-all peak", exact(keep_all.peak - graph.fixed_bytes()) + " beside the fixed");
+  print_fact("keep-all peak", exact(keep_all.peak - graph.fixed_bytes()) + " in addition to fixed memory");
   print_fact("  at", label(OpId{static_cast<std::uint32_t>(keep_all.peak_step)}));
-  print_fact("structural minimum", exact(minimum.bytes) + " beside the fixed");
+  print_fact("structural minimum", exact(minimum.bytes) + " in addition to fixed memory");
   print_fact("  set by", label(minimum.op));
   if (const std::size_t repeated = repeated_names(graph); repeated > 0) {
     print_fact("note",
-               fmt::format("{} the name of an earlier one; that is allowed",
+               fmt::format("{} the same name as an earlier one; that is allowed",
                            repeated == 1 ? "1 op has" : fmt::format("{} have", counted(repeated, "op"))));
   }
   fmt::print("\n");
@@ -109,7 +109,7 @@ Result<int> run(const Flags& flags) {
 
 void add_info(Parser& parser) {
   auto flags = std::make_shared<Flags>();
-  Verb verb = parser.add("info", "Counts a graph's ops, bytes and costs", [flags] { return run(*flags); });
+  Verb verb = parser.add("info", "Summarizes a graph: ops, bytes and costs", [flags] { return run(*flags); });
   verb.example("checkmate info 'zoo:resnet50?batch=256'");
   flags->graph.add_to(verb);
   verb.flag("--json", flags->json, "print one JSON object");

@@ -28,7 +28,7 @@ int run(int argc, char** argv) {
     add(parser);
   const int exit_code = parser.run(argc, argv);
   if (std::fflush(stdout) != 0)
-    return print_error({ErrorCode::kIo, "cannot write the output: is the disk full?"});
+    return print_error({ErrorCode::kIo, "cannot write the output; is the disk full?"});
   return exit_code;
 }
 
@@ -46,6 +46,6 @@ int main(int argc, char** argv) {
   } catch (const std::exception& bug) {
     return checkmate::tool::print_error(
         {ErrorCode::kInvalidArgument,
-         fmt::format("this is a bug, please report it with the command: {}", bug.what())});
+         fmt::format("this is a bug; please report it together with the command: {}", bug.what())});
   }
 }

@@ -65,8 +65,8 @@ void add_max_batch(Parser& parser) {
   verb.argument("NETWORK", flags->network, "zoo:NAME?key=value&... without batch");
   verb.option("--costs", flags->costs, "file, flops, roofline:DEVICE[:TYPE] or profile:FILE");
   verb.option("--memory", flags->memory, "bytes for everything, such as 16GB", Verb::Need::kRequired);
-  verb.option("--extra-forward", flags->extra_forward, "how many forward passes the plan may add");
-  verb.option("-m,--method", flags->method, "how to search at each batch; the time limit is for one");
+  verb.option("--extra-forward", flags->extra_forward, "how many extra forward passes a plan may cost");
+  verb.option("-m,--method", flags->method, "method for each batch; the time limit is per batch");
   flags->search.add_to(verb);
   verb.flag("--json", flags->json, "print one JSON object");
 }

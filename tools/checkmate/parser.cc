@@ -37,8 +37,8 @@ CLI::Option* add_whole_number(CLI::App& app, const std::string& names, Number& v
     const auto [rest, failure] = std::from_chars(text.data(), end, value);
     if (failure == std::errc() && rest == end) return;
     using Limits = std::numeric_limits<Number>;
-    throw CLI::ValidationError(fmt::format("{} is a whole number from {} to {}, got {}", name, Limits::min(),
-                                           Limits::max(), in_quotes(text)));
+    throw CLI::ValidationError(fmt::format("{} must be a whole number from {} to {}, got {}", name,
+                                           Limits::min(), Limits::max(), in_quotes(text)));
   };
   return app.add_option_function<std::string>(names, read, help)
       ->type_name("INT")
@@ -141,7 +141,7 @@ std::string unknown(std::string_view kind, std::string_view typed, const std::ve
   const std::optional<std::string> meant = nearest(typed, known);
   return fmt::format(
       "unknown {} {}; {}", kind, in_quotes(typed),
-      meant ? "the nearest is " + *meant : fmt::format("known are {}", fmt::join(known, ", ")));
+      meant ? "perhaps you meant " + *meant : fmt::format("known are {}", fmt::join(known, ", ")));
 }
 
 /// Of a line that the library refuses: the inner verb or the option that does not exist, which it tells less

@@ -27,11 +27,11 @@ struct PictureFlags {
   double height = 0;
 
   void add_to(Verb& verb) {
-    verb.option("-o,--output", output, "the file; its name ends in .svg, .png or .pdf",
+    verb.option("-o,--output", output, "output file; its name must end in .svg, .png or .pdf",
                 Verb::Need::kRequired);
-    verb.option("--title", title, "above the picture, instead of its own");
-    verb.option("--width", width, "in points, 1/72 inch; 0: what suits the picture");
-    verb.option("--height", height, "in points; 0: what suits the picture");
+    verb.option("--title", title, "title of the picture, instead of the default");
+    verb.option("--width", width, "in points (1/72 inch); 0: depends on the picture");
+    verb.option("--height", height, "in points; 0: depends on the picture");
   }
   Result<PictureOptions> options(const std::string& own_title = "") const {
     const Result<PictureFormat> format = picture_format(output);
@@ -59,9 +59,9 @@ struct PlanFlags {
 
   void add_to(Verb& verb) {
     graph.add_to(verb);
-    verb.option("--plan", plan, "the plan's file; without it, a plan is looked for");
+    verb.option("--plan", plan, "plan file; without it, a plan is searched for");
     verb.option("-b,--budget", budget, "bytes for everything, or a share of keep-all's peak (60%)");
-    verb.option("-m,--method", method, "how to look for a plan");
+    verb.option("-m,--method", method, "search method");
     picture.add_to(verb);
     search.add_to(verb);
   }
@@ -97,7 +97,7 @@ Result<Outcome> plan_of(const PlanFlags& flags, const Graph& graph) {
   if (!flags.budget.empty()) {
     CHECKMATE_TRY(budget, parse_budget(graph, flags.budget));
   }
-  if (flags.plan.empty() && !budget) return wrong("give a --plan, or a --budget to find one for");
+  if (flags.plan.empty() && !budget) return wrong("give a --plan, or a --budget to search for one");
   if (flags.plan.empty()) return searched(flags, graph, *budget);
   CHECKMATE_TRY(PlanRecord record, read_plan(flags.plan, graph));
   return Outcome{.drawn = Drawn{std::move(record.plan), budget ? budget : record.budget}};
@@ -197,7 +197,7 @@ Result<std::vector<BatchBar>> largest_batches(const BatchFlags& flags, const std
 Result<int> draw_max_batch(const BatchFlags& flags) {
   if (flags.from.empty() ? flags.networks.empty() || flags.memory.empty() : !flags.networks.empty())
     return wrong("give networks and --memory, or --from with a table of network, method, batch");
-  if (!(flags.extra_forward >= 0)) return wrong("--extra-forward is 0 or more");
+  if (!(flags.extra_forward >= 0)) return wrong("--extra-forward must be 0 or more");
   CHECKMATE_TRY(const PictureOptions options,
                 flags.picture.options(flags.memory.empty() ? "" : "Largest batch in " + flags.memory));
   const Interrupt interrupt;
@@ -207,7 +207,7 @@ Result<int> draw_max_batch(const BatchFlags& flags) {
     return text ? parse_batches(*text, printable(flags.from, 4096)) : text.error();
   }());
   if (interrupt.token().stop_requested()) {
-    fmt::print(stderr, "checkmate: interrupted; no picture is written\n");
+    fmt::print(stderr, "checkmate: interrupted; no picture was written\n");
     return kNoPlan;
   }
   return flags.picture.write(plot_max_batch(bars, options));
@@ -221,7 +221,7 @@ void add_tradeoff(Parser& parser) {
   verb.example(
       "checkmate plot tradeoff 'zoo:vgg16?batch=256' --methods chen-greedy,lp-round,auto -o vgg16.svg");
   verb.arguments("GRAPH", flags->graph, "a graph file, or zoo:NAME?key=value&... (see checkmate zoo)");
-  verb.option("--from", flags->from, "a table that checkmate sweep has written, instead of a graph");
+  verb.option("--from", flags->from, "a table written by checkmate sweep, instead of a graph");
   verb.option("--costs", flags->costs, "file, flops, roofline:DEVICE[:TYPE] or profile:FILE");
   flags->sweep.add_to(verb);
   flags->picture.add_to(verb);
@@ -238,8 +238,8 @@ void add_batches(Parser& parser) {
               "a table with the columns network, method and batch, instead of networks");
   verb.option("--costs", flags->costs, "file, flops, roofline:DEVICE[:TYPE] or profile:FILE");
   verb.option("--memory", flags->memory, "bytes for everything, such as 16GB");
-  verb.option("--extra-forward", flags->extra_forward, "how many forward passes the plan may add");
-  verb.option("--methods", flags->methods, "which, separated by commas");
+  verb.option("--extra-forward", flags->extra_forward, "how many extra forward passes a plan may cost");
+  verb.option("--methods", flags->methods, "methods to compare, separated by commas");
   flags->picture.add_to(verb);
   flags->search.add_to(verb);
 }
@@ -247,7 +247,7 @@ void add_batches(Parser& parser) {
 }  // namespace
 
 void add_plot(Parser& parser) {
-  parser.add_group("plot", "Draws pictures: timeline, map, tradeoff, max-batch")
+  parser.add_group("plot", "Draws a picture: timeline, map, tradeoff or max-batch")
       .example("checkmate plot timeline 'zoo:unet?batch=32' --budget 60% -o unet.svg");
   const auto add = [&](const std::string& verb_name, const char* summary, Picture picture) {
     auto flags = std::make_shared<PlanFlags>();
@@ -255,9 +255,9 @@ void add_plot(Parser& parser) {
     flags->add_to(verb);
     return verb;
   };
-  add("plot timeline", "Draws memory over the steps, keep-all against a plan", timeline)
+  add("plot timeline", "Draws memory over the steps of a plan, compared with keep-all", timeline)
       .example("checkmate plot timeline 'zoo:unet?batch=32' --budget 60% -o unet.svg");
-  add("plot map", "Draws stages against ops: what runs first, is recomputed, is kept", map)
+  add("plot map", "Draws stages against ops: first runs, recomputations and what is kept", map)
       .example("checkmate plot map 'zoo:linear?n=32' --budget 12 -o map.svg");
   add_tradeoff(parser);
   add_batches(parser);

@@ -56,7 +56,8 @@ Result<Subject> from_search(const Flags& flags, const Graph& graph, SolveOptions
   if (!result.plan) {
     const bool proven = result.status == Status::kInfeasible;
     std::string why = fmt::format("no plan {} {}", proven ? "fits" : "was found within", to_string(budget));
-    if (proven) why += fmt::format(", at least {} bytes are needed", grouped(result.needed->count()));
+    if (proven) why += fmt::format("; at least {} are needed (proven)", exact(*result.needed));
+    if (result.sufficient) why += fmt::format("; {} suffice (a plan is known)", exact(*result.sufficient));
     if (!result.detail.empty()) why += ": " + result.detail;
     fmt::print(stderr, "checkmate: {}; no report was written\n", why);
   }
@@ -95,9 +96,10 @@ Result<std::vector<ReportPoint>> points_of(const Graph& graph, const Subject& su
 
 Result<int> run(const Flags& flags) {
   if (!flags.plan.empty() && !flags.budget.empty())
-    return Error{ErrorCode::kInvalidArgument, "give --plan or --budget, not both: a plan has its budget"};
+    return Error{ErrorCode::kInvalidArgument,
+                 "give --plan or --budget, not both; a plan file includes its budget"};
   if (flags.budget.empty() && flags.method != "auto")
-    return Error{ErrorCode::kInvalidArgument, "--method is how to look for a plan within a --budget"};
+    return Error{ErrorCode::kInvalidArgument, "--method needs a --budget to search for a plan"};
   CHECKMATE_TRY(folder_is_there(flags.output));
   CHECKMATE_TRY(const Graph graph, flags.graph.load());
   CHECKMATE_TRY(const SolveOptions options, flags.search.options());
@@ -125,19 +127,18 @@ void add_report(Parser& parser) {
   auto flags = std::make_shared<Flags>();
   flags->search.time_limit = 10;
   flags->sweep.budgets = "100%..20%";
-  Verb verb = parser.add("report", "Writes a plan as a page to look at, which opens offline",
+  Verb verb = parser.add("report", "Writes a self-contained HTML report about a plan",
                          [flags] { return run(*flags); });
   verb.example("checkmate report 'zoo:unet?batch=32' --budget 60% -o report.html");
   flags->graph.add_to(verb);
-  verb.option("--plan", flags->plan, "a plan's file; without it and without a budget, keep-all is shown");
-  verb.option("-b,--budget", flags->budget, "instead: look for a plan within this budget");
-  verb.option("-m,--method", flags->method, "how to look for it");
+  verb.option("--plan", flags->plan, "plan file; without a plan and a budget, the report is about keep-all");
+  verb.option("-b,--budget", flags->budget, "instead of a plan: search for one within this budget");
+  verb.option("-m,--method", flags->method, "search method");
   flags->search.add_to(verb);
   flags->sweep.add_to(verb);
   verb.option("--point-time", flags->point_time,
-              "seconds for each method at each budget; --methods none leaves them out");
-  verb.option("-o,--output", flags->output,
-              "the file, written whole or not at all; - for the standard output");
+              "seconds per method and budget of the comparison; --methods none leaves it out");
+  verb.option("-o,--output", flags->output, "output file; - for the standard output");
 }
 
 }  // namespace checkmate::tool

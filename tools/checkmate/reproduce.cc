@@ -54,7 +54,7 @@ Result<int> run(const Flags& flags) {
   for (const std::string_view name : names) {
     CHECKMATE_TRY(const Experiment experiment, reproduce(name, options, interrupt.token()));
     if (interrupt.token().stop_requested()) {
-      fmt::print(stderr, "checkmate: interrupted; {} is not written\n", name);
+      fmt::print(stderr, "checkmate: interrupted; {} was not written\n", name);
       return kNoPlan;
     }
     const std::filesystem::path base = std::filesystem::path(flags.output) / experiment.name;
@@ -78,11 +78,11 @@ void add_reproduce(Parser& parser) {
   verb.argument("EXPERIMENT", flags->experiment,
                 "overhead, approximation, max-batch, integrality-gap, solve-time, stage-map or all");
   verb.option("--graphs", flags->graphs,
-              "a folder with the public graphs and their measured costs; else the zoo");
-  verb.option("--time-limit", flags->time_limit, "seconds for one solve");
-  verb.option("--threads", flags->threads, "for one solve");
-  verb.option("-o,--output", flags->output, "the folder for a CSV, a Markdown file and the figures of each");
-  verb.choice("--figure-format", flags->figure_format, {"svg", "png", "pdf"}, "of the figures");
+              "folder of the public graphs with measured costs; by default, networks of the zoo");
+  verb.option("--time-limit", flags->time_limit, "seconds per solve");
+  verb.option("--threads", flags->threads, "threads per solve");
+  verb.option("-o,--output", flags->output, "output folder for the CSV files, Markdown files and figures");
+  verb.choice("--figure-format", flags->figure_format, {"svg", "png", "pdf"}, "format of the figures");
 }
 
 }  // namespace checkmate::tool

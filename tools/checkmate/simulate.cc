@@ -69,11 +69,11 @@ Result<int> run(const Flags& flags) {
 
 void add_simulate(Parser& parser) {
   auto flags = std::make_shared<Flags>();
-  Verb verb = parser.add("simulate", "Runs a plan on paper: memory at every step, peak, cost",
+  Verb verb = parser.add("simulate", "Simulates a plan: memory at every step, peak and cost",
                          [flags] { return run(*flags); });
   verb.example("checkmate simulate 'zoo:unet?batch=32' --plan plan.json");
   flags->graph.add_to(verb);
-  verb.option("--plan", flags->plan, "the plan's file", Verb::Need::kRequired);
+  verb.option("--plan", flags->plan, "plan file", Verb::Need::kRequired);
   verb.flag("--json", flags->json, "print one JSON object, with the memory of every step");
 }
 

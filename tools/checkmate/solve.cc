@@ -50,7 +50,9 @@ void print_answer(const Graph& graph, const SolveOptions& options, const SolveRe
                            counted(graph.op_count(), "op")));
     print_sparklines(graph, *result.plan, options.budget, "plan");
   }
-  if (result.status == Status::kInfeasible) print_fact("needs at least", to_string(*result.needed));
+  if (result.status == Status::kInfeasible) print_fact("needed", to_string(*result.needed) + ", proven");
+  if (!result.plan && result.sufficient)
+    print_fact("sufficient", to_string(*result.sufficient) + ", a plan is known");
   if (!result.detail.empty()) print_fact("because", result.detail);
   print_fact("time", seconds_text(result.seconds));
 }
@@ -92,7 +94,7 @@ Result<std::optional<Explained>> explained(Problem& problem, const SolveResult& 
 Result<int> run(const Flags& flags) {
   if (flags.plan == "-" && (flags.json || flags.explain)) {
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("--{} and --plan - both want the standard output; give the plan a file",
+                 fmt::format("--{} and --plan - both write to the standard output; write the plan to a file",
                              flags.json ? "json" : "explain")};
   }
   CHECKMATE_TRY(folder_is_there(flags.plan));
@@ -128,10 +130,11 @@ void add_solve(Parser& parser) {
   Verb verb = parser.add("solve", "Finds a plan within a budget", [flags] { return run(*flags); });
   verb.example("checkmate solve 'zoo:unet?batch=32' --budget 60% --plan plan.json");
   flags->problem.add_to(verb);
-  verb.option("-m,--method", flags->method, "how to search: " + method_list());
-  verb.option("--plan", flags->plan, "where to write the plan; - for the standard output");
-  verb.flag("--explain", flags->explain,
-            "what it recomputes and keeps, what fills the peak, and what other memory is worth");
+  verb.option("-m,--method", flags->method, "search method: " + method_list());
+  verb.option("--plan", flags->plan, "output file for the plan; - for the standard output");
+  verb.flag(
+      "--explain", flags->explain,
+      "explain what is recomputed and kept, what fills the peak, and what more or less memory is worth");
   verb.flag("--json", flags->json, "print one JSON object");
 }
 

@@ -68,15 +68,15 @@ void add_sweep(Parser& parser) {
   auto flags = std::make_shared<Flags>();
   flags->sweep.methods = "auto";
   Verb verb =
-      parser.add("sweep", "Solves for many budgets: cost against memory", [flags] { return run(*flags); });
+      parser.add("sweep", "Solves for several budgets: cost against memory", [flags] { return run(*flags); });
   verb.example(
       "checkmate sweep 'zoo:vgg16?batch=256' --budgets 100%..80%:5% --methods chen-greedy,lp-round -o "
       "vgg16.csv");
   flags->graph.add_to(verb);
   flags->sweep.add_to(verb);
   flags->search.add_to(verb);
-  verb.option("-o,--output", flags->output, "the file, CSV or with --json JSON; - for the standard output");
-  verb.flag("--json", flags->json, "JSON instead of CSV");
+  verb.option("-o,--output", flags->output, "output file; - for the standard output");
+  verb.flag("--json", flags->json, "write JSON instead of CSV");
 }
 
 }  // namespace checkmate::tool

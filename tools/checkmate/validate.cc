@@ -26,7 +26,7 @@ std::vector<std::string> complaints(const Graph& graph, const PlanRecord& record
   const Result<Simulation> run = simulate(graph, record.plan);
   if (!run) {
     if (found.empty())
-      throw std::logic_error("the validator accepted what the simulator refused: " + run.error().message);
+      throw std::logic_error("the validator accepted what the simulator rejected: " + run.error().message);
     return found;
   }
   const auto claim = [&](std::string_view what, std::optional<std::int64_t> claimed, std::int64_t real) {
@@ -36,7 +36,7 @@ std::vector<std::string> complaints(const Graph& graph, const PlanRecord& record
   claim("cost", record.cost ? std::optional(record.cost->count()) : std::nullopt, run->cost.count());
   claim("peak_bytes", record.peak ? std::optional(record.peak->count()) : std::nullopt, run->peak.count());
   if (record.lower_bound && *record.lower_bound > run->cost) {
-    found.push_back(fmt::format("the file says lower_bound {}, above the cost {}",
+    found.push_back(fmt::format("the file says lower_bound {}, which is above the cost {}",
                                 record.lower_bound->count(), run->cost.count()));
   }
   return found;
@@ -78,8 +78,8 @@ void add_validate(Parser& parser) {
   verb.example("checkmate validate 'zoo:unet?batch=32' --plan plan.json --budget 60%");
   verb.alias("verify");  // as it was called
   flags->graph.add_to(verb);
-  verb.option("--plan", flags->plan, "the plan's file", Verb::Need::kRequired);
-  verb.option("-b,--budget", flags->budget, "instead of the budget in the file");
+  verb.option("--plan", flags->plan, "plan file", Verb::Need::kRequired);
+  verb.option("-b,--budget", flags->budget, "instead of the file's own budget");
   verb.flag("--json", flags->json, "print one JSON object");
 }
 

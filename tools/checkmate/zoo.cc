@@ -63,9 +63,10 @@ void add_zoo(Parser& parser) {
   Verb verb = parser.add("zoo", "Lists the built-in networks, or writes one as a graph file",
                          [flags] { return run(*flags); });
   verb.example("checkmate zoo 'gpt2?batch=8' -o gpt2.json");
-  verb.argument("SPEC", flags->spec, "NAME?key=value&...; without it, the list", Verb::Need::kOptional);
-  verb.option("-o,--output", flags->output, "the file; - for the standard output");
-  verb.flag("--json", flags->json, "the list as one JSON object");
+  verb.argument("SPEC", flags->spec, "NAME?key=value&...; without it, all networks are listed",
+                Verb::Need::kOptional);
+  verb.option("-o,--output", flags->output, "output file; - for the standard output");
+  verb.flag("--json", flags->json, "list as one JSON object");
 }
 
 }  // namespace checkmate::tool

@@ -119,7 +119,7 @@ Result<Experiment> Reproduction::integrality_gap() {
   };
   constexpr std::array kForms = {
       Form{"frontier-advancing, the paper's rows", Partition::kFrontier, false, "1.18"},
-      Form{"frontier-advancing, a row a hazard", Partition::kFrontier, true, ""},
+      Form{"frontier-advancing, one row per hazard", Partition::kFrontier, true, ""},
       Form{"unpartitioned, the paper's rows", Partition::kFree, false, "21.56"}};
   double optimum = 0;
   for (const Form& form : kForms) {
@@ -132,7 +132,8 @@ Result<Experiment> Reproduction::integrality_gap() {
     limits.relax = true;
     const LinearSolution relaxed = LinearSolver(model.program()).solve(limits);
     if (relaxed.status != LinearSolution::Status::kOptimal) {
-      return Error{ErrorCode::kInvalidArgument, "the relaxation was not solved in time; give it more"};
+      return Error{ErrorCode::kInvalidArgument,
+                   "the relaxation was not solved in time; raise the time limit"};
     }
     limits.relax = false;
     const LinearSolution whole = LinearSolver(model.program()).solve(limits);
@@ -146,7 +147,7 @@ Result<Experiment> Reproduction::integrality_gap() {
          ratio(whole.seconds), ratio(reference / relaxation), std::string(form.paper)});
   }
   table.remark =
-      "Ratio: optimum over relaxation; where the optimum was not found in time, that of the rows above.";
+      "Ratio: optimum / relaxation. Where the optimum was not found in time, that of the rows above is used.";
   return table;
 }
 
@@ -201,8 +202,9 @@ Result<Experiment> Reproduction::approximation() {
     table.rows.push_back(std::move(cells));
   }
   table.remark =
-      "Paper / ours, in parentheses the number of budgets where the method has a plan. Where the optimum is "
-      "not proven, ours is against the best "
+      "Paper / ours; in parentheses, the number of budgets for which the method has a plan. Where the "
+      "optimum is "
+      "not proven, ours is relative to the best "
       "bound, which makes it look worse than it is.";
   return table;
 }
@@ -297,7 +299,7 @@ Result<Experiment> Reproduction::overheads() {
     }
     table.figures.push_back(overhead_figure(network.name, graph, points));
   }
-  table.remark = "An empty cell: no plan. The bound holds for every plan of the order.";
+  table.remark = "An empty cell means that there is no plan. The bound holds for every plan of the order.";
   return table;
 }
 
@@ -342,7 +344,7 @@ Result<Experiment> Reproduction::solve_times() {
 Result<Experiment> Reproduction::stage_maps() {
   CHECKMATE_TRY(const Graph graph, zoo::build("linear?n=32"));
   Experiment table{{.name = "stage-map",
-                    .title = "What the plans for a chain of 32 layers (65 ops) do; unit costs and sizes",
+                    .title = "Plans for a chain of 32 layers (65 ops), unit costs and sizes",
                     .header = {"plan", "budget", "peak", "recomputed runs", "overhead", "gap"},
                     .rows = {}}};
   struct Case {
@@ -363,7 +365,7 @@ Result<Experiment> Reproduction::stage_maps() {
     solve_options.budget = c.budget == 0 ? peak : Bytes{c.budget};
     CHECKMATE_TRY(const SolveResult result, solve(graph, solve_options, stop_));
     if (!result.plan)
-      return Error{ErrorCode::kInvalidArgument, fmt::format("no plan for {}; give it more time", c.name)};
+      return Error{ErrorCode::kInvalidArgument, fmt::format("no plan for {}; raise the time limit", c.name)};
     peak = result.peak;
     CHECKMATE_TRY(StageMap map, stage_map(graph, *result.plan));
     table.rows.push_back({std::string(c.name), std::to_string(solve_options.budget.count()),

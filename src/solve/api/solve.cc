@@ -36,7 +36,7 @@ Result<void> check_options(const SolveOptions& options) {
   if (options.samples < 0 || options.samples > kMostSamples)
     return invalid(fmt::format("samples must be from 0 to {}, got {}", kMostSamples, options.samples));
   if (options.free_stages && options.order == Order::kFixed) {
-    return invalid("free stages let first runs move: ask for free order as well");
+    return invalid("free stages let first runs move, so they also need the free order");
   }
   return {};
 }
@@ -116,7 +116,8 @@ Result<SolveResult> solve(const Graph& graph, const SolveOptions& options, std::
     result.detail = describe(graph, minimum);
     bracket_least_budget(search, result);
     if (*result.needed > graph.fixed_bytes() + minimum.bytes)
-      result.detail += fmt::format("; all that must be there at once needs {}", exact(*result.needed));
+      result.detail +=
+          fmt::format("; everything that must be in memory at once needs {}", exact(*result.needed));
     result.seconds = search.seconds();
     return result;
   }

@@ -13,7 +13,8 @@
 namespace checkmate {
 namespace {
 
-constexpr const char* kWhyInfeasible = "what must be in memory at once, whatever is recomputed, is more";
+constexpr const char* kWhyInfeasible =
+    "whatever is recomputed, the values that must be in memory at once need more";
 
 /// Tensors in memory, ranked by what a byte of them costs to bring back: adds, removes, and finds what it
 /// costs to drop so many bytes, in O(log n). A Fenwick tree.
@@ -321,7 +322,7 @@ Outcome solve_knapsack_bound(const SearchContext& search) {
     return {.detail = "the knapsack bound holds for the given order only"};
   const KnapsackBound bound = knapsack_bound(search);
   if (bound.infeasible) return {.needed = bound.least, .detail = kWhyInfeasible};
-  return {.lower_bound = bound.bound, .detail = "a bound only: this method looks for no plan"};
+  return {.lower_bound = bound.bound, .detail = "this method only computes a lower bound, not a plan"};
 }
 
 }  // namespace checkmate

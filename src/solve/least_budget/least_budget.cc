@@ -148,7 +148,7 @@ class Bracket {
     if (lower_ == structural_.bytes.count()) {
       least.detail = describe(graph_, structural_);
     } else {
-      least.detail = fmt::format("values that have to be in memory at once need {}", exact(least.needed));
+      least.detail = fmt::format("values that must be in memory at once need {}", exact(least.needed));
     }
     return least;
   }

@@ -299,8 +299,7 @@ void SparseTrack::check_infeasible(bool relaxed) {
   if (LinearSolver(model.program()).solve(options).status != LinearStatus::kInfeasible) return;
   incumbent_.prove_infeasible(
       budget + Bytes{1},
-      fmt::format("whatever is recomputed, memory passes the budget at one of {} moments of the order",
-                  moments_.size()));
+      fmt::format("whatever is recomputed, memory exceeds the budget at one of {} moments", moments_.size()));
 }
 
 }  // namespace checkmate
