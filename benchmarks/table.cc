@@ -49,7 +49,7 @@ std::string gap_text(const Run& run, std::optional<Cost> bound) {
   return fmt::format("{:.3f}", 100 * relative_gap(run.result.cost, *bound));
 }
 
-bool dearer(const Run* a, const Run* b) {
+bool costs_less(const Run* a, const Run* b) {
   const auto key = [](const Run& run) {
     return run.result.plan ? run.result.cost : Cost{std::numeric_limits<std::int64_t>::max()};
   };
@@ -147,8 +147,8 @@ std::vector<Row> rows_of(std::span<const Measured> measured) {
       const std::vector<const Run*>& runs = by_method[method];
       rows.push_back({.measured = one,
                       .runs = runs,
-                      .worst = **std::max_element(runs.begin(), runs.end(), dearer),
-                      .best = **std::min_element(runs.begin(), runs.end(), dearer),
+                      .worst = **std::max_element(runs.begin(), runs.end(), costs_less),
+                      .best = **std::min_element(runs.begin(), runs.end(), costs_less),
                       .best_of_all = least_cost(one)});
     }
   }

@@ -15,7 +15,7 @@ namespace checkmate {
 namespace {
 
 /// Each op once, and the forward part as often again as allowed.
-Cost dearest(const Graph& graph, double extra_forward) {
+Cost highest_cost(const Graph& graph, double extra_forward) {
   Cost forward;
   for (const OpId op : graph.ops()) {
     if (graph.phase(op) == Phase::kForward) forward += graph.cost(op);
@@ -31,7 +31,8 @@ class Prober {
          const std::stop_token& stop)
       : network_(network), options_(options), stop_(stop) {}
 
-  /// Whether one op alone needs too much. A batch whose sizes pass what a graph can hold does not fit either.
+  /// Whether one op alone needs too much. A batch whose sizes exceed what a graph can hold does not fit
+  /// either.
   Result<bool> over_structural_limit(std::int64_t batch) {
     const Result<Graph> graph = network_(batch);
     if (!graph && graph.error().code == ErrorCode::kInvalidGraph) return true;
@@ -70,7 +71,7 @@ class Prober {
   };
   Result<Probe> probe(std::int64_t batch) {
     CHECKMATE_TRY(const Graph graph, network_(batch));
-    const Cost limit = dearest(graph, options_.extra_forward);
+    const Cost limit = highest_cost(graph, options_.extra_forward);
     // Any plan within the limit is as good as the best one, and any bound above it ends the search.
     std::stop_source enough;
     const std::stop_callback on_stop(stop_, [&] { enough.request_stop(); });

@@ -49,7 +49,7 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
-/// A new file beside `path`, and its name. The short random name fits where the file's own does.
+/// A new file next to `path`, and its name. The short random name fits where the file's own does.
 std::pair<int, std::filesystem::path> create_beside(const std::filesystem::path& path) {
   constexpr int kTries = 100;
   std::random_device random;

@@ -279,7 +279,7 @@ std::string GraphBuilder::cycle(const std::vector<OpId>& made_by) const {
 void GraphBuilder::check_totals(Problems& problems) const {
   bool fits = true;
   const auto add = [&fits](std::int64_t& total, std::int64_t amount) {
-    if (amount < 0) return;  // told already
+    if (amount < 0) return;  // reported already
     fits = fits && amount <= kLargestTotal - total;
     if (fits) total += amount;
   };

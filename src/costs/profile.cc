@@ -16,7 +16,7 @@ namespace checkmate {
 namespace {
 
 std::optional<std::int64_t> parse_whole(std::string_view text, std::int64_t most) {
-  std::uint64_t number = 0;  // unsigned: a sign is no digit
+  std::uint64_t number = 0;  // unsigned: a sign is not a digit
   const char* const end = text.data() + text.size();
   const auto [stop, failure] = std::from_chars(text.data(), end, number);
   if (failure != std::errc() || stop != end || number > static_cast<std::uint64_t>(most)) return std::nullopt;

@@ -18,13 +18,13 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kTypes = {"fp32", "tf32", "fp16", "bf16"};
 
-/// Peaks. Operations and bytes a nanosecond are the GFLOP/s and GB/s of a data sheet.
+/// Peaks. Operations and bytes per nanosecond are the GFLOP/s and GB/s of a data sheet.
 struct Device {
   std::string_view name;
   std::array<double, kTypes.size()> matrix_rates;  ///< by type; 0: no matrix arithmetic of that type
   double vector_rate;  ///< for all types: element-wise kernels compute in fp32 whatever they store
   double bandwidth;
-  double launch;  ///< nanoseconds an op
+  double launch;  ///< nanoseconds per op
 };
 
 constexpr std::array kDevices = {
@@ -45,7 +45,7 @@ constexpr std::array<std::string_view, 15> kMatrixKinds = {
     "conv2d", "conv2d_transpose", "conv3d",  "convolution", "dense",
     "einsum", "flash_attention",  "linear",  "matmul",      "mm"};
 
-// A depthwise convolution has one input channel a filter, nothing that a matrix unit could multiply.
+// A depthwise convolution has one input channel per filter, nothing that a matrix unit could multiply.
 constexpr std::array<std::string_view, 33> kVectorKinds = {
     "add",         "batch_norm", "cross_entropy", "depthwise_conv2d",
     "div",         "dropout",    "elu",           "exp",
@@ -57,7 +57,7 @@ constexpr std::array<std::string_view, 33> kVectorKinds = {
     "sqrt",        "sub",        "sum",           "tanh",
     "where"};
 
-// A reshape or flatten that is an op makes a tensor of its own: it copies. A view would be no op.
+// A reshape or flatten that is an op makes a tensor of its own: it copies. A view would not be an op.
 constexpr std::array<std::string_view, 18> kMovementKinds = {
     "avg_pool",  "cat",     "clone",           "concat",    "copy",      "crop",
     "embedding", "flatten", "global_avg_pool", "max_pool",  "ones_like", "pad",

@@ -12,11 +12,12 @@
 #include "io/formats.h"
 #include "io/json_writer.h"
 
-// Node-link JSON as networkx writes it, in two flavours that differ in names and in how a node is referred
-// to:
-//   training graphs   nodes {id, name, cost_cpu, cost_ram, backward}, links {source, target}; ids are
-//   references random layered    nodes {name, duration, out_cost}, links {"0", "1"}; places in the list are
-//   references
+// Node-link JSON as networkx writes it, in two flavours. They differ in names and in how links refer to
+// nodes:
+//
+//     training graphs   nodes {id, name, cost_cpu, cost_ram, backward}, links {source, target} by id
+//     random layered    nodes {name, duration, out_cost}, links {"0", "1"} by place in the list
+//
 // Each node becomes an op with one output tensor. The order is `graph.order` where given, else the first
 // topological one.
 

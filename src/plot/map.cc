@@ -35,7 +35,7 @@ void draw_cells(Canvas& canvas, const Box& area, const StageMap& map) {
   for (const StageMap::Run& run : map.recomputed) fill(run.place, run.stage, run.stage, kVermillion);
 }
 
-/// Several cells a pixel: it shows the rarest of what is there, so that no recomputation is lost.
+/// Several cells per pixel: it shows the rarest of what is there, so that no recomputation is lost.
 void draw_pixels(Canvas& canvas, const Box& area, const StageMap& map) {
   const std::size_t wide = std::min(map.ops.size(), static_cast<std::size_t>(area.width));
   const std::size_t high = std::min<std::size_t>(map.stages, static_cast<std::size_t>(area.height));

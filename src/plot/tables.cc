@@ -9,7 +9,7 @@
 namespace checkmate {
 namespace {
 
-/// More methods, or networks, make no picture that anybody can read.
+/// A picture of more methods or networks is not readable.
 constexpr std::size_t kMostNames = 100;
 constexpr std::string_view kTooMany = "a picture shows at most 100 methods or networks";
 

@@ -57,7 +57,7 @@ std::string without_plans(const Tradeoff& tradeoff) {
   return names;
 }
 
-/// A shape a method, so that nobody needs the colour.
+/// One shape per method, so that colour is not needed.
 void draw_mark(Canvas& canvas, std::size_t shape, Point at, const Colour& colour) {
   constexpr double kRadius = 3.2;
   const auto corners = [&](std::initializer_list<Point> unit) {

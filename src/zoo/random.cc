@@ -59,7 +59,7 @@ class Layers {
 };
 
 /// Two neighbouring layers. Each node of the larger one has a partner in the smaller one and each node there
-/// is a partner, so that nobody is left alone; a share of the other pairs is joined as well.
+/// is a partner, so that no op is left alone; a share of the other pairs is connected as well.
 class Seam {
  public:
   Seam(const Layers& layers, std::size_t upper, double density)

@@ -71,7 +71,7 @@ bool read_flash(Arguments& arguments) {
 }
 bool read_dropout(Arguments& arguments) { return arguments.choice("dropout", {"on", "off"}) == "on"; }
 
-/// What is no part of the network itself.
+/// What is not part of the network itself.
 struct StepOptions {
   std::int64_t element_bytes;
   bool update;

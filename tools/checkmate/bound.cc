@@ -29,7 +29,7 @@ Result<int> run(const Flags& flags) {
     fmt::print(stderr, "checkmate: no plan fits: {}\n", result.detail);
     return kInfeasible;
   }
-  // The wider class first: a stage bound is only told where it says more, and by its name.
+  // The wider class first: a stage bound is shown only where it says more, and under its own name.
   const bool staged = result.stage_lower_bound && *result.stage_lower_bound > result.lower_bound;
   const Cost bound = staged ? *result.stage_lower_bound : result.lower_bound;
   const std::string_view kind = staged ? "stage" : "order";

@@ -8,7 +8,7 @@
 
 namespace checkmate::tool {
 
-/// The argument GRAPH, and with which costs, that most verbs take.
+/// The argument GRAPH and its costs, which most verbs take.
 struct GraphFlags {
   std::string graph;
   std::string costs = "file";
@@ -29,7 +29,7 @@ struct SearchFlags {
   std::int64_t moves = static_cast<std::int64_t>(SolveOptions{}.moves);
 
   void add_to(Verb& verb);
-  /// Everything but the budget and the method.
+  /// Everything except the budget and the method.
   Result<SolveOptions> options() const;
 };
 
@@ -53,7 +53,7 @@ struct ProblemFlags {
 Result<std::function<Result<Graph>(std::int64_t batch)>> by_batch(const std::string& network,
                                                                   const std::string& costs);
 
-/// Names with commas between them; without any, all methods that look for plans of real graphs.
+/// Names separated by commas; if empty, all methods that find plans, except brute force.
 Result<std::vector<std::string>> parse_methods(std::string_view text);
 
 }  // namespace checkmate::tool

@@ -67,7 +67,8 @@ void print_json(const Graph& graph, const Simulation& keep_all, const Structural
   fmt::print("{}\n", json.text());
 }
 
-void print_text(const Graph& graph, const Simulation& keep_all, const StructuralMinimum& minimum) {
+void print_text(const Graph& graph, std::size_t unknown_kinds, const Simulation& keep_all,
+                const StructuralMinimum& minimum) {
   const auto label = [&](OpId op) { return fmt::format("op {} {}", op.value, in_quotes(graph.name(op))); };
   print_fact("graph", printable(graph.name()));
   print_fact("ops", grouped(static_cast<std::int64_t>(graph.op_count())));
@@ -85,6 +86,10 @@ void print_text(const Graph& graph, const Simulation& keep_all, const Structural
                fmt::format("{} the same name as an earlier one; that is allowed",
                            repeated == 1 ? "1 op has" : fmt::format("{} have", counted(repeated, "op"))));
   }
+  if (unknown_kinds > 0) {
+    print_fact("note", fmt::format("the cost model does not know the kind of {}; they count as element-wise",
+                                   counted(unknown_kinds, "op")));
+  }
   fmt::print("\n");
   Table table({"phase", "ops", "cost", "of all", "makes"});
   const auto totals = totals_by_phase(graph);
@@ -101,7 +106,13 @@ void print_text(const Graph& graph, const Simulation& keep_all, const Structural
 Result<int> run(const Flags& flags) {
   CHECKMATE_TRY(const Graph graph, flags.graph.load());
   CHECKMATE_TRY(const Simulation keep_all, simulate(graph, keep_all_plan(graph)));
-  (flags.json ? print_json : print_text)(graph, keep_all, structural_minimum(graph));
+  const StructuralMinimum minimum = structural_minimum(graph);
+  if (flags.json) {
+    print_json(graph, keep_all, minimum);
+  } else {
+    const bool by_kind = flags.graph.costs.starts_with("roofline");
+    print_text(graph, by_kind ? unknown_kind_count(graph) : 0, keep_all, minimum);
+  }
   return kDone;
 }
 

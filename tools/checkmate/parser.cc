@@ -144,8 +144,8 @@ std::string unknown(std::string_view kind, std::string_view typed, const std::ve
       meant ? "perhaps you meant " + *meant : fmt::format("known are {}", fmt::join(known, ", ")));
 }
 
-/// Of a line that the library refuses: the inner verb or the option that does not exist, which it tells less
-/// well or not at all.
+/// Of a line that the library refuses: the inner verb or the option that does not exist, which it reports
+/// badly or not at all.
 std::optional<std::string> misspelled(const CLI::App& app, std::span<char*> words) {
   if (words.empty()) return std::nullopt;
   std::vector<std::string> verbs;

@@ -34,9 +34,9 @@ class Verb {
                const std::string& help);
   Verb& flag(const std::string& names, bool& value, const std::string& help);
   Verb& example(const std::string& command);
-  /// Another name for it, which works but is in no list.
+  /// Another name for the verb, which works but is not listed.
   Verb& alias(const std::string& name);
-  /// Works, but is in no list: for the project's own use.
+  /// Not listed: for the project's own use.
   Verb& hidden();
 
  private:

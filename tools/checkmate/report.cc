@@ -43,7 +43,7 @@ Result<Subject> from_file(const Flags& flags, const Graph& graph) {
                              .lower_bound = record.lower_bound}};
 }
 
-/// Tells on stderr why there is no plan, where there is none.
+/// Without a plan, prints why on stderr.
 Result<Subject> from_search(const Flags& flags, const Graph& graph, SolveOptions options,
                             const std::stop_token& stop) {
   CHECKMATE_TRY(const Bytes budget, parse_budget(graph, flags.budget));

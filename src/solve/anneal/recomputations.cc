@@ -12,7 +12,7 @@ Recomputations::Recomputations(const SearchGraph& graph)
 
 void Recomputations::clear() {
   const std::uint32_t ops = graph_.ops;
-  blocks_.assign((ops + kStagesABlock - 1) / kStagesABlock, {});
+  blocks_.assign((ops + kStagesPerBlock - 1) / kStagesPerBlock, {});
   first_slot_.resize(ops);
   runs_.resize(ops);
   all_.clear();
@@ -21,9 +21,9 @@ void Recomputations::clear() {
   std::vector<double> growth(ops + 1);
   for (std::uint32_t op = 0; op < ops; ++op) {
     runs_[op].assign(1, op);
-    first_slot_[op] = op % kStagesABlock;
-    blocks_[op / kStagesABlock].ops.push_back(op);
-    blocks_[op / kStagesABlock].places_in_all.push_back(0);
+    first_slot_[op] = op % kStagesPerBlock;
+    blocks_[op / kStagesPerBlock].ops.push_back(op);
+    blocks_[op / kStagesPerBlock].places_in_all.push_back(0);
     for (const std::uint32_t tensor : graph_.outputs[op]) {
       const auto users = graph_.users[tensor];
       const std::uint32_t last = users.empty() ? op : users.back();
@@ -35,7 +35,7 @@ void Recomputations::clear() {
   double live = 0;
   for (std::uint32_t op = 0; op < ops; ++op) {
     live += growth[op];
-    memory[op / kStagesABlock].push_back(live + graph_.workspace[op]);
+    memory[op / kStagesPerBlock].push_back(live + graph_.workspace[op]);
   }
   profile_.reset(std::move(memory));
 }
@@ -89,7 +89,7 @@ void Recomputations::open_slot(Run run, Place place) {
   block.ops.insert(block.ops.begin() + slot, run.op());
   block.places_in_all.insert(block.places_in_all.begin() + slot, static_cast<std::uint32_t>(all_.size()));
   all_.push_back(run);
-  const Stage end = std::min(graph_.ops, (place.block + 1) * kStagesABlock);
+  const Stage end = std::min(graph_.ops, (place.block + 1) * kStagesPerBlock);
   for (Stage later = run.stage() + 1; later < end; ++later) ++first_slot_[later];
 }
 
@@ -105,14 +105,14 @@ void Recomputations::close_slot(Run run, Place place) {
   block.ops.erase(block.ops.begin() + slot);
   block.places_in_all.erase(block.places_in_all.begin() + slot);
   profile_.close(place);
-  const Stage end = std::min(graph_.ops, (place.block + 1) * kStagesABlock);
+  const Stage end = std::min(graph_.ops, (place.block + 1) * kStagesPerBlock);
   for (Stage later = run.stage() + 1; later < end; ++later) --first_slot_[later];
 }
 
 std::span<const std::uint32_t> Recomputations::in_stage(Stage stage) const {
-  const Block& block = blocks_[stage / kStagesABlock];
+  const Block& block = blocks_[stage / kStagesPerBlock];
   const std::size_t from = first_slot_[stage];
-  const bool last = stage + 1 == graph_.ops || (stage + 1) % kStagesABlock == 0;
+  const bool last = stage + 1 == graph_.ops || (stage + 1) % kStagesPerBlock == 0;
   const std::size_t to = last ? block.ops.size() : first_slot_[stage + 1];
   return std::span(block.ops).subspan(from, to - from - 1);
 }
@@ -219,7 +219,7 @@ Recomputations::Place Recomputations::place(Run run) const {
       run.first()
           ? ops.size()
           : static_cast<std::size_t>(std::lower_bound(ops.begin(), ops.end(), run.op()) - ops.begin());
-  return {stage / kStagesABlock, first_slot_[stage] + static_cast<std::uint32_t>(rank)};
+  return {stage / kStagesPerBlock, first_slot_[stage] + static_cast<std::uint32_t>(rank)};
 }
 
 Recomputations::Place Recomputations::after(Run run) const {
@@ -229,8 +229,8 @@ Recomputations::Place Recomputations::after(Run run) const {
 }
 
 Run Recomputations::run_at(Place place) const {
-  const Stage first = place.block * kStagesABlock;
-  const Stage end = std::min(graph_.ops, first + kStagesABlock);
+  const Stage first = place.block * kStagesPerBlock;
+  const Stage end = std::min(graph_.ops, first + kStagesPerBlock);
   const auto begin = first_slot_.begin();
   const auto stage = std::upper_bound(begin + first, begin + end, place.slot) - begin - 1;
   return {static_cast<Stage>(stage), blocks_[place.block].ops[place.slot]};

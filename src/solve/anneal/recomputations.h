@@ -89,7 +89,7 @@ class Recomputations {
   void open_slot(Run run, Place place);
   void close_slot(Run run, Place place);
 
-  static constexpr std::uint32_t kStagesABlock = 64;
+  static constexpr std::uint32_t kStagesPerBlock = 64;
 
   const SearchGraph& graph_;
   MemoryProfile profile_;

@@ -64,7 +64,7 @@ class Oracle {
     return graph.op_count() <= kMostOps && static_cast<std::size_t>(made) <= kMostTensors;
   }
 
-  /// The value of the goal, or nothing when there is no plan. complete() tells whether that is proven.
+  /// The value of the goal, or nothing when there is no plan. complete() says whether that is proven.
   std::optional<std::int64_t> search(Goal goal, std::int64_t budget) {
     goal_ = goal;
     budget_ = budget;

@@ -14,7 +14,7 @@ bool Candidates::offer(std::optional<std::vector<OpId>> steps) {
   std::int64_t cost = 0;
   for (const OpId op : *steps) {
     if (__builtin_add_overflow(cost, search_.graph.cost(op).count(), &cost))
-      return false;  // nobody would run it
+      return false;  // not a plan that anyone would run
   }
   const Result<Plan> plan = plan_from_steps(search_.graph, *steps);
   const Result<Simulation> simulation = plan ? simulate(search_.graph, *plan) : plan.error();
@@ -33,7 +33,7 @@ bool Candidates::offer(std::optional<std::vector<OpId>> steps) {
 bool Candidates::offer_pruned(std::optional<std::vector<OpId>> steps) {
   if (!steps) return false;
   if (!offer(steps)) return false;
-  // Equal roundings are many, and filling costs more than comparing.
+  // Many roundings are equal, and pruning costs more than comparing.
   if (!pruned_.insert(*steps).second) return true;
   return offer(prune_recomputations(search_, std::move(*steps)));
 }

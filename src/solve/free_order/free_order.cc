@@ -23,7 +23,7 @@ class Pace {
   double seconds() const { return clock_.seconds(moves_); }
   double total() const { return clock_.total(); }
   bool over() const { return over_; }
-  /// After so many moves the clock is worth a look: fewer on large graphs, where they take longer.
+  /// How many moves pass between two looks at the clock: fewer on large graphs, where moves take longer.
   int moves_per_pulse() const { return moves_per_pulse_; }
   void pulse() {
     moves_ += static_cast<std::uint64_t>(moves_per_pulse_);

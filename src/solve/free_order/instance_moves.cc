@@ -9,8 +9,8 @@ namespace {
 constexpr double kConeShare = 0.2;  // of the changes of order
 constexpr double kLargestWindow = 300;
 constexpr std::size_t kLargestCone = 40;
-constexpr std::size_t kMostMade = 40;      // by one split, beside what it is about
-constexpr std::size_t kMostRunsAnOp = 16;  // on average
+constexpr std::size_t kMostMade = 40;       // by one split, in addition to the op itself
+constexpr std::size_t kMostRunsPerOp = 16;  // on average
 
 }  // namespace
 
@@ -205,11 +205,11 @@ void InstanceMoves::hand_over(Instance from, Instance to) {
 }
 
 /// Runs the op at the position. For each input that is not there any more, keeping it until then is weighed
-/// against making it again, likewise.
+/// against making it again, in the same way.
 InstanceMoves::Instance InstanceMoves::make(std::uint32_t op, Position position) {
   const auto inputs = graph_.inputs[op];
   if (state_.cost() + graph_.cost[op] > make_limit_) return Instances::kNobody;
-  if (state_.size() > kMostRunsAnOp * graph_.cost.size()) return Instances::kNobody;
+  if (state_.size() > kMostRunsPerOp * graph_.cost.size()) return Instances::kNobody;
   const std::size_t first_need = needs_.size();
   for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(inputs.size()); ++i) {
     const std::uint32_t tensor = inputs[i];
@@ -282,7 +282,7 @@ bool InstanceMoves::drop_at(Position position, std::size_t most_candidates) {
   return done;
 }
 
-/// Values that are there at the position only for somebody later.
+/// Values that are in memory at the position only for a later reader.
 void InstanceMoves::find_idle(Position position, std::size_t most) {
   idle_.clear();
   if (position == 0) return;

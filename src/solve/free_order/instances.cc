@@ -42,7 +42,7 @@ void Instances::load(std::span<const OpId> steps) {
   recompute_memory();
 }
 
-/// The ops of the steps that somebody reads or that are the first of their op, and the end.
+/// The ops of the steps that another step reads or that are the first of their op, and the end.
 std::vector<std::uint32_t> Instances::useful(std::span<const OpId> steps) const {
   std::vector<std::uint32_t> ops;
   for (const OpId step : steps) ops.push_back(step.value);
@@ -212,7 +212,7 @@ void Instances::discount_run(Instance instance) {
   repeated_.pop_back();
 }
 
-/// Puts an instance that nobody reads, with the inputs that it has, at the position.
+/// Puts an unread instance, with its inputs, at the position.
 void Instances::link(Instance instance, Position position) {
   const double before = carried(position);
   sequence_.insert(sequence_.begin() + position, instance);

@@ -58,7 +58,7 @@ class Instances {
   std::size_t instance_count() const { return nodes_.size(); }                     ///< numbers are below this
   /// Which input of the consumer the value is.
   std::uint32_t input_of(Instance consumer, Value value) const;
-  /// Where it ends, its own run if nobody reads it.
+  /// Where it ends; its own run if it is not read.
   Position last_use(Value value) const {
     const ValueState& state = values_[value];
     return position_[state.consumers.empty() ? state.maker : state.consumers.front()];
@@ -82,7 +82,7 @@ class Instances {
 
   /// A run that reads the latest runs before the position, or kNobody where an input has none.
   Instance insert(std::uint32_t op, Position position);
-  /// One that nobody reads.
+  /// An instance that is not read.
   void erase(Instance instance);
   void rebind(Instance consumer, std::uint32_t input, Value to);
   std::size_t mark() const { return log_.size(); }

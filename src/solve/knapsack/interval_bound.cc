@@ -32,7 +32,7 @@ struct LinePrices {
 };
 
 /// In units of 2^-shift of a cost: bytes, costs and their sums are below 2^62, the price below 2^52 and the
-/// shift at most 60, so that nothing passes 2^127.
+/// shift at most 60, so that nothing exceeds 2^127.
 struct ExactPrices {
   using Amount = Wide;
   std::int64_t price;
@@ -52,7 +52,7 @@ Wide divide_up(Wide dividend, Wide divisor) {
   return dividend <= 0 ? -(-dividend / divisor) : (dividend + divisor - 1) / divisor;
 }
 
-/// Rounded up: whatever costs so much costs a whole number.
+/// Rounded up, because costs are whole numbers.
 std::int64_t part(std::int64_t cost, std::int64_t bytes, std::int64_t of) {
   return static_cast<std::int64_t>(divide_up(Wide{cost} * bytes, of));
 }
@@ -151,7 +151,7 @@ std::size_t IntervalBounds::split_item() const {
 
 /// The least cost of the interval when a byte in memory at the moment has a price.
 ///
-/// An op that runs again needs its inputs, in memory at the moment or run again themselves. With a price a
+/// An op that runs again needs its inputs, in memory at the moment or run again themselves. With a price per
 /// byte instead of a limit, the cheapest choice is a minimum cut, and any flow in its network is a bound:
 ///
 ///     source -> needed tensor -- price x bytes --> its op -- cost --> sink

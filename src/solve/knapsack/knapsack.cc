@@ -17,7 +17,7 @@ constexpr const char* kWhyInfeasible =
     "whatever is recomputed, the values that must be in memory at once need more";
 
 /// Tensors in memory, ranked by what a byte of them costs to bring back: adds, removes, and finds what it
-/// costs to drop so many bytes, in O(log n). A Fenwick tree.
+/// costs to drop a number of bytes, in O(log n). A Fenwick tree.
 class Shelf {
  public:
   explicit Shelf(std::size_t size) : sums_(size + 1), prices_(size), top_(std::bit_floor(size)) {}

@@ -64,7 +64,7 @@ class Bracket {
         structural_(structural_minimum(graph_)),
         lower_(structural_.bytes.count()),
         sets_(graph_),
-        bounds_(search, sets_, lower_, kEntriesAState * most_states) {
+        bounds_(search, sets_, lower_, kEntriesPerState * most_states) {
     if (enough) enough_ = (*enough - graph_.fixed_bytes()).count();
   }
 
@@ -80,7 +80,7 @@ class Bracket {
   }
 
  private:
-  static constexpr std::size_t kEntriesAState = 16;  // of the bounds' tables
+  static constexpr std::size_t kEntriesPerState = 16;  // of the bounds' tables
   static constexpr std::size_t kShare = 8;  // of the states, for a search that is not the last resort
 
   std::int64_t floor() const { return std::max(lower_, enough_.value_or(lower_)); }

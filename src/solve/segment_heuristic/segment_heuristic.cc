@@ -32,8 +32,8 @@ constexpr std::array<SegmentSize, 11> kSizes = {{
     {0.02, 0.6},
     {0.01, 0},
 }};
-constexpr int kMostTargets = 6;      // a segment size
-constexpr int kMostShortenings = 8;  // a segment size
+constexpr int kMostTargets = 6;      // per segment size
+constexpr int kMostShortenings = 8;  // per segment size
 constexpr double kShorter = 0.8;
 
 class SegmentedStart {
@@ -218,8 +218,8 @@ const DropPlan::Built* SegmentedStart::build(SegmentSize size, std::int64_t targ
   return choose(target) ? &drops_.build(set_) : nullptr;
 }
 
-/// The largest memory at the peak, and so the cheapest plan, with which the way back fits as well. Where it
-/// does not, segments are shortened first, and then the target falls.
+/// The largest memory at the peak, and so the cheapest plan, with which the backward pass fits as well. Where
+/// it does not, segments are shortened first, and then the target falls.
 template <class Found>
 void SegmentedStart::search_target(SegmentSize size, const Found& found) {
   scale_.assign(peak_, 1);
