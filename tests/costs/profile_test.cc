@@ -199,8 +199,8 @@ TEST(Profile, NamesTheFirstOpsThatItLacksAndHowMany) {
 TEST(Profile, ReportsTheFileThatItCannotRead) {
   EXPECT_THAT(why_not(with_cost_model(two_ops(1), "profile:no/such/file.json")),
               AllOf(HasSubstr("no/such/file.json"), Not(HasSubstr("cost model"))));
-  EXPECT_THAT(why_not(with_cost_model(two_ops(1), "profile:")), HasSubstr("names no file"));
-  EXPECT_THAT(why_not(with_cost_model(two_ops(1), "profile")), HasSubstr("names no file"));
+  EXPECT_THAT(why_not(with_cost_model(two_ops(1), "profile:")), HasSubstr("no file is given"));
+  EXPECT_THAT(why_not(with_cost_model(two_ops(1), "profile")), HasSubstr("no file is given"));
 }
 
 TEST(Profile, RefusesWhatIsNoProfile) {

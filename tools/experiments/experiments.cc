@@ -244,13 +244,12 @@ Result<Experiment> Reproduction::max_batches() {
       say(fmt::format("{}: {}", row.network.name, method));
       SolveOptions solve_options = this->solve_options();
       solve_options.method = method;
-      const Result<MaxBatch> found =
-          max_batch([&](std::int64_t batch) { return zoo::build(*zoo::with_batch(base, batch)); },
-                    {.memory = Bytes{16'000'000'000}, .solve = solve_options, .largest = 4096}, stop_);
-      if (!found) return found.error();
-      limit = std::min(limit, found->upper_limit);
-      bar(method, found->batch);
-      const std::string ours = fmt::format("{}{}", found->batch, found->proven ? ", proven" : "");
+      const auto build = [&](std::int64_t batch) { return zoo::build(*zoo::with_batch(base, batch)); };
+      const MaxBatchOptions options{.memory = Bytes{16'000'000'000}, .solve = solve_options, .largest = 4096};
+      CHECKMATE_TRY(const MaxBatch found, max_batch(build, options, stop_));
+      limit = std::min(limit, found.upper_limit);
+      bar(method, found.batch);
+      const std::string ours = fmt::format("{}{}", found.batch, found.proven ? ", proven" : "");
       cells.push_back(paper.empty() ? ours : fmt::format("{} / {}", paper, ours));
     }
     cells.push_back(std::to_string(limit));
@@ -259,8 +258,9 @@ Result<Experiment> Reproduction::max_batches() {
     table.rows.push_back(std::move(cells));
   }
   table.remark =
-      "The upper limit is proven: at the next batch what must be there at once, whatever is recomputed, "
-      "passes the memory.";
+      "The upper limit is proven: at the next batch, the values that must be in memory at once exceed the "
+      "memory, "
+      "whatever is recomputed.";
   table.figures.push_back(
       {"max_batch", "Largest batch in 16 GB with at most one extra forward pass", std::move(bars)});
   return table;
