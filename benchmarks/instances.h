@@ -17,7 +17,7 @@ struct Instance {
   std::string_view graph;  ///< `zoo:...`, or how the name of a public graph's file begins
   std::string_view budget;
   Order order = Order::kFixed;
-  std::string_view floor = {};      ///< ours must not be dearer
+  std::string_view floor = {};      ///< ours must not be more expensive
   std::string_view floor_gap = {};  ///< in brackets the stage gap where it differs; in 5 + 25 s on one core
   std::string_view published = {};  ///< the best of the same order
   bool against_milp = false;        ///< the paper's program in HiGHS is run as well

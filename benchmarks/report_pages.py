@@ -20,7 +20,7 @@ from PIL import Image
 
 import checkmate
 from checkmate import Plan
-from torch_models import gpt2
+from models.large_models import gpt2
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "python"))
 from report_page import Page, open_browser

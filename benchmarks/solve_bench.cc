@@ -18,14 +18,13 @@ constexpr std::string_view kUsage =
     "solve_bench --set SET[,SET...] [options]\n"
     "  --set           public, mac (or paper), chain, free, scale\n"
     "  --graphs DIR    the public graphs, for the sets public and free\n"
-    "  --methods a,b   auto unless told\n"
+    "  --methods a,b   by default auto\n"
     "  --seeds 1,2,3\n"
-    "  --time-limit S  seconds for one solve, 10 unless told\n"
-    "  --threads N     for one solve, 2 unless told\n"
-    "  --milp-seconds S  for the paper's program, to compare with in the set mac; 300 unless told, 0: not at "
-    "all\n"
-    "  --csv FILE      one line a run\n"
-    "  --markdown FILE a table a set; on the standard output unless told\n";
+    "  --time-limit S  seconds per solve, by default 10\n"
+    "  --threads N     threads per solve, by default 2\n"
+    "  --milp-seconds S  for the paper's MILP in the set mac; by default 300, 0 to leave it out\n"
+    "  --csv FILE      one line per run\n"
+    "  --markdown FILE one table per set; by default on the standard output\n";
 
 struct Arguments {
   std::vector<std::string> sets;
@@ -56,7 +55,7 @@ Result<void> read(std::string_view text, Number least, Number& number) {
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
   const bool whole_text = failure == std::errc() && end == text.data() + text.size();
   if (whole_text && number >= least) return {};
-  return wrong(fmt::format("{} or more is wanted, got '{}'", least, text));
+  return wrong(fmt::format("must be {} or more, got '{}'", least, text));
 }
 
 /// All of the names must be known.

@@ -17,7 +17,7 @@ constexpr double kFloorRoom = 1.02;  // seeds differ: a floor may be missed by 2
 struct Row {
   const Measured& measured;
   std::vector<const Run*> runs;
-  const Run& worst;  ///< one without a plan, or the dearest
+  const Run& worst;  ///< one without a plan, or the most expensive
   const Run& best;
   std::optional<Cost> best_of_all;  ///< methods
 };
@@ -49,7 +49,7 @@ std::string gap_text(const Run& run, std::optional<Cost> bound) {
   return fmt::format("{:.3f}", 100 * relative_gap(run.result.cost, *bound));
 }
 
-bool dearer(const Run* a, const Run* b) {
+bool costs_less(const Run* a, const Run* b) {
   const auto key = [](const Run& run) {
     return run.result.plan ? run.result.cost : Cost{std::numeric_limits<std::int64_t>::max()};
   };
@@ -147,8 +147,8 @@ std::vector<Row> rows_of(std::span<const Measured> measured) {
       const std::vector<const Run*>& runs = by_method[method];
       rows.push_back({.measured = one,
                       .runs = runs,
-                      .worst = **std::max_element(runs.begin(), runs.end(), dearer),
-                      .best = **std::min_element(runs.begin(), runs.end(), dearer),
+                      .worst = **std::max_element(runs.begin(), runs.end(), costs_less),
+                      .best = **std::min_element(runs.begin(), runs.end(), costs_less),
                       .best_of_all = least_cost(one)});
     }
   }
@@ -161,9 +161,9 @@ std::string remark(const std::vector<Row>& rows) {
   const auto passed =
       std::count_if(rows.begin(), rows.end(), [](const Row& r) { return verdict(r) == "pass"; });
   std::string text =
-      "Plans, bounds and figures are percent over running each op once, gaps percent of the plan's cost. All "
-      "of a "
-      "line is of the seed with the dearest plan, but for the best seed's.";
+      "Plans, bounds and figures are in percent over running each op once, gaps in percent of the plan's "
+      "cost. "
+      "Each line is about the seed with the most expensive plan, except for the best seed's plan.";
   if (compared > 0) text += fmt::format(" {} of {} lines pass.", passed, compared);
   return text;
 }

@@ -18,9 +18,9 @@ struct Measured {
   std::vector<Run> runs;
 };
 
-/// One line a run.
+/// One line per run.
 experiments::ResultTable runs_table(std::span<const Measured> measured);
-/// One line an instance and method, that of the seed with the dearest plan, against the figures to beat.
+/// One line per instance and method, for the seed with the most expensive plan, against the figures to beat.
 experiments::ResultTable summary_table(std::string_view set, std::span<const Measured> measured);
 
 }  // namespace checkmate::bench

@@ -24,7 +24,7 @@ from torch.utils.checkpoint import checkpoint
 
 import checkmate
 from checkmate.torch import peak_bytes
-from torch_models import Case, gpt2, resnet50
+from models.large_models import Case, gpt2, resnet50
 
 MIB = 2**20
 MODELS: dict[str, Callable[[], Case]] = {

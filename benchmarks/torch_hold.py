@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 import checkmate
-from torch_models import MODELS, Case
+from models.large_models import MODELS, Case
 
 MIB = 2**20
 

@@ -16,7 +16,7 @@ import torch
 
 import checkmate
 from torch_hold import eager_step
-from torch_models import Case, unet
+from models.large_models import Case, unet
 
 MIB = 2**20
 SLACK = 512 * MIB  # threads, the solver, code that is loaded on first use, and what the allocator cannot reuse

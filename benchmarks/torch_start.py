@@ -17,7 +17,7 @@ from torch import nn
 
 import checkmate
 from torch_hold import eager_step
-from torch_models import Case, gpt2
+from models.large_models import Case, gpt2
 
 
 class TinyOps(nn.Module):

@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
+# format.sh [--check]: clang-format over all our C++; --check changes nothing and fails where something is not formatted.
 set -eu
 cd "$(dirname "$0")/.."
-. scripts/our_files.sh
-our_files | xargs clang-format -i
+how=(-i)
+[ "${1:-}" != --check ] || how=(--dry-run --Werror)
+find include src tools python tests fuzz benchmarks examples -name '*.cc' -o -name '*.h' | xargs clang-format "${how[@]}"

@@ -1,51 +1,46 @@
 #!/usr/bin/env bash
-# Everything that CI checks. The last line says how many tests ran.
+# Everything that CI checks. The last line says how many tests passed, failed and were skipped, as the runners counted them.
 set -u
 cd "$(dirname "$0")/.."
-passed=0
-failed=0
-skipped=0
+rm -rf build/results
+mkdir -p build/results
 
-# The number behind a name in the first line of ctest's report: <testsuite ... tests="12" failures="0" skipped="1" ...
-count() { sed -n "s/.*[[:space:]]$1=\"\([0-9]*\)\".*/\1/p" "$2" | head -n 1; }
+trap 'trap - INT; kill 0' INT # the builds beside, too
 
-# run_preset PRESET TARGET CTEST_ARGUMENT...: builds the target, runs the tests that the arguments choose.
-run_preset() {
-  local preset=$1 target=$2 report=build/$1/report.xml
-  shift 2
-  rm -f "$report"
-  scripts/build.sh "$preset" "$target" && ctest --preset "$preset" --quiet --output-junit "$PWD/$report" "$@"
-  if [ ! -s "$report" ]; then
-    failed=$((failed + 1))
-    return
-  fi
-  local tests failures left_out
-  tests=$(count tests "$report") failures=$(count failures "$report") left_out=$(count skipped "$report")
-  echo "$preset: $tests tests, $failures failed, $left_out skipped"
-  # Those that failed are shown again, alone, with what they print.
-  [ "$failures" -eq 0 ] || ctest --preset "$preset" --rerun-failed --output-on-failure
-  passed=$((passed + tests - failures - left_out))
-  failed=$((failed + failures))
-  skipped=$((skipped + left_out))
+run() { python3 scripts/results.py run "$@"; }
+
+# build PRESET TARGET...: counts only where it fails.
+build() { nice scripts/build.sh "$@" || run "$1-build" false; }
+
+# run_ctest PRESET CTEST_ARGUMENT...: those tests of the preset that the arguments choose. Those that fail are shown again, alone,
+# with what they print.
+run_ctest() {
+  local preset=$1
+  shift
+  run "$preset" ctest --preset "$preset" --quiet --output-junit "$PWD/build/results/$preset.xml" "$@" ||
+    ctest --preset "$preset" --rerun-failed --output-on-failure
 }
 
-# The Python package, of the release build.
-run_python() {
-  local counts
-  rm -f build/python.counts
-  scripts/build.sh release checkmate_package && scripts/test_python.sh
-  read -ra counts <build/python.counts || counts=(0 1 0)
-  passed=$((passed + counts[0]))
-  failed=$((failed + counts[1]))
-  skipped=$((skipped + counts[2]))
-}
+# Every test runs once under the sanitizers; those that tests/CMakeLists.txt names run again in the release build.
+build release release_checks checkmate_package
 
-# Every test once, under the sanitizers; of the release build what tests/CMakeLists.txt says.
-run_preset release release_checks -L release
-run_python
-run_preset asan all
-run_preset tsan threads_checks -R '^(Portfolio|Incumbent)[.]'
-if scripts/lint.sh quick; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+# Python's tests leave cores free at times, which the compilers take at low priority. What this lane prints comes at its end.
+echo "test: Python's tests; beside them the sanitizers' builds and the linters, which print to build/beside.log"
+{
+  build asan all
+  build tsan threads_checks
+  run format scripts/format.sh --check
+  run clang-tidy nice python3 scripts/lint.py
+} >build/beside.log 2>&1 &
+run python scripts/test_python.sh tests
+for check in style types install; do run "python-$check" scripts/test_python.sh "$check"; done
+echo "test: waiting for the builds beside, which print to build/beside.log"
+wait
+cat build/beside.log
 
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ]
+# Nothing beside these: some live off speed.
+run_ctest release -L release
+run_ctest asan
+run_ctest tsan -R '^(Portfolio|Incumbent)[.]'
+
+python3 scripts/results.py total

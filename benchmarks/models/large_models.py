@@ -12,9 +12,12 @@ import transformers
 from torch import nn
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "python"))
+from checkmate.torch.processor import use_working_isa
 from networks import ConvNet, UNet, classify
 
 transformers.logging.set_verbosity_error()
+if line := use_working_isa():
+    print(line, file=sys.stderr)
 
 
 class Case(NamedTuple):

@@ -16,7 +16,8 @@ namespace checkmate {
 /// 100), to which the fixed bytes are added. Held exactly.
 class Budget {
  public:
-  explicit Budget(Bytes bytes) : amount_(bytes) {}
+  /// An error unless the bytes are positive.
+  static Result<Budget> of(Bytes bytes);
   /// An error where the text is neither, is not positive, or asks for more than 100%.
   static Result<Budget> parse(std::string_view text);
 
@@ -30,6 +31,7 @@ class Budget {
     std::int64_t numerator;
     std::int64_t denominator;
   };
+  explicit Budget(Bytes bytes) : amount_(bytes) {}
   explicit Budget(Share share) : amount_(share) {}
 
   std::variant<Bytes, Share> amount_;

@@ -9,14 +9,14 @@
 
 namespace checkmate {
 
-/// No file that is read may be larger: 1 GiB, enough for five million ops.
+/// The largest file that is read: 1 GiB, enough for five million ops.
 inline constexpr std::size_t kLargestFile = std::size_t{1} << 30;
 
-/// The whole file, at most kLargestFile bytes, from anything that can be read to an end: a file, a pipe, a
-/// device.
+/// The whole content, at most kLargestFile bytes, of anything that can be read to its end: a file, a pipe or
+/// a device.
 Result<std::string> read_file(const std::filesystem::path& path);
 
-/// Replaces the file as a whole (temporary file, then rename) or leaves it as it was.
+/// Replaces the whole file (temporary file, then rename) or leaves it unchanged.
 Result<void> write_file(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace checkmate

@@ -17,7 +17,7 @@
 
 namespace checkmate {
 
-/// A place in one of a graph's lists. Ids of ops and of tensors do not mix.
+/// An index into one of a graph's lists. Ids of ops and of tensors do not mix.
 template <class Kind>
 struct Id {
   std::uint32_t value = 0;
@@ -83,7 +83,7 @@ struct OpSpec {
 
 /// A training step: ops in a topological order and the tensors between them. Immutable; made by GraphBuilder,
 /// which guarantees that every op reads only resident tensors and outputs of earlier ops. Flat arrays: about
-/// 60 bytes an op or tensor plus 8 an input and the names. Reading from several threads is safe.
+/// 60 bytes per op or tensor and 8 per input, plus the names. Reading from several threads is safe.
 class Graph {
  public:
   std::string_view name() const { return name_; }
@@ -119,14 +119,14 @@ class Graph {
   /// The ops that read the tensor, in order.
   std::span<const OpId> users(TensorId tensor) const { return users_[tensor.index()]; }
 
-  /// Memory that is there all the time: the resident tensors and reserved_bytes().
+  /// Memory that is always in use: the resident tensors and reserved_bytes().
   Bytes fixed_bytes() const { return fixed_bytes_; }
   /// Fixed memory that no tensor of the graph stands for (optimizer state, the framework's own).
   Bytes reserved_bytes() const { return reserved_bytes_; }
   /// The cost of running every op once: no plan is cheaper.
   Cost keep_all_cost() const { return keep_all_cost_; }
 
-  /// The same graph with other costs, one an op. An error where one is negative or their sum passes
+  /// The same graph with other costs, one per op. An error where one is negative or their sum exceeds
   /// kLargestTotal.
   Result<Graph> with_costs(std::span<const Cost> costs, std::string cost_unit) const;
 
@@ -183,11 +183,11 @@ class GraphBuilder {
   void set_reserved_bytes(Bytes bytes) { graph_.reserved_bytes_ = bytes; }
 
   /// Every inconsistency, in the order of tensors and then ops: unknown or later inputs, cycles, tensors
-  /// without or with several producers, negative amounts, sums past kLargestTotal, an empty graph. At most
+  /// without or with several producers, negative amounts, sums above kLargestTotal, an empty graph. At most
   /// `limit` of them.
   std::vector<Error> problems(std::size_t limit = 100) const;
 
-  /// The graph, or one Error that tells the first few problems and how many there are. Linear time and
+  /// The graph, or one Error with the first few problems and their number. Linear time and
   /// memory.
   Result<Graph> build() &&;
 

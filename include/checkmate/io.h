@@ -20,7 +20,7 @@ Result<Graph> load_graph(std::string_view argument);
 
 /// Any graph format, recognised by its content: ours, or node-link JSON of either flavour.
 Result<Graph> read_graph(const std::filesystem::path& path);
-/// The same from text; `source` stands for the file in errors.
+/// The same from text; errors name `source` as the file.
 Result<Graph> parse_graph(std::string text, const std::string& source = "graph");
 
 /// Our format. parse_graph() of it gives an equal graph.
@@ -30,11 +30,11 @@ std::string graph_to_json(const Graph& graph);
 Result<std::string> graph_to_node_link(const Graph& graph);
 /// For Graphviz: ops as boxes coloured by phase, an edge for each tensor and user.
 std::string graph_to_dot(const Graph& graph);
-/// The fingerprint that ties a plan to its graph: of the graph's version 1 JSON without its name. It stays what it is:
-/// old plan files must match.
+/// The fingerprint that ties a plan to its graph: a hash of the graph's version 1 JSON without its name. It
+/// never changes, because old plan files must match.
 std::string graph_sha256(const Graph& graph);
 
-/// A plan and what is known of it. The claims are the writer's: simulate() and validate() check them.
+/// A plan and what is known about it. The claims are the writer's; simulate() and validate() check them.
 struct PlanRecord {
   Plan plan;
   std::string graph_name;

@@ -9,7 +9,7 @@
 
 namespace checkmate {
 
-/// The program that milp solves, as a file of that format: `mps` or `lp`. Columns are named as in
+/// The program that `milp` solves, as text in the format `mps` or `lp`. Columns are named as in
 /// docs/formulation.md.
 Result<std::string> milp_text(const Graph& graph, const SolveOptions& options, std::string_view format);
 

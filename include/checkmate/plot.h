@@ -21,23 +21,23 @@
 namespace checkmate {
 
 enum class PictureFormat : std::uint8_t { kSvg, kPng, kPdf };
-/// By how the file's name ends, in letters of either case: `.svg`, `.png` or `.pdf`.
+/// From the end of the file's name, in upper or lower case: `.svg`, `.png` or `.pdf`.
 Result<PictureFormat> picture_format(const std::filesystem::path& path);
 
 struct PictureOptions {
   PictureFormat format = PictureFormat::kSvg;
   std::string title = {};  ///< above the picture; without one, what the picture shows
-  /// Points, 1/72 inch, from 240 to 4000; 0: what suits the picture. A PNG has two pixels a point.
+  /// In points (1/72 inch), from 240 to 4000; 0: depends on the picture. A PNG has two pixels per point.
   double width = 0;
   double height = 0;
 };
 
-/// Memory over the steps, keep-all against the plan, with the budget as a line; below it a mark for each step
-/// that recomputes.
+/// Memory over the steps of keep-all and of the plan, with the budget as a line, and below them a mark for
+/// each step that recomputes.
 Result<std::string> plot_timeline(const Graph& graph, const Plan& plan, std::optional<Bytes> budget,
                                   const PictureOptions& options = {});
 
-/// Stages against ops, one panel a plan: what runs first, what is recomputed, what is kept.
+/// Stages against ops, one panel per plan: first runs, recomputations and what is kept.
 struct MapPanel {
   std::string label;
   StageMap map;
@@ -67,7 +67,7 @@ Result<Tradeoff> parse_tradeoff(std::string_view csv, const std::string& source 
 Result<std::string> plot_tradeoff(const Tradeoff& tradeoff, const PictureOptions& options = {});
 
 /// The largest batch of each method, network by network. Where every network has a batch of `keep-all`, bars
-/// are as high as they are multiples of it; the batch stands on each.
+/// show multiples of it; a label on each bar shows the batch.
 struct BatchBar {
   std::string network;
   std::string method;

@@ -27,15 +27,14 @@ struct ReportOptions {
   std::optional<Bytes> budget = {};      ///< that the plan was made for, the fixed bytes included
   Order order = Order::kFixed;           ///< what lower_bound and the points are about
   std::string method = {};               ///< that found the plan
-  std::optional<Cost> lower_bound = {};  ///< believed; without one it is the cost of running every op once
-  std::vector<ReportPoint> points = {};  ///< for overhead against budget; without any the page leaves it out
+  std::optional<Cost> lower_bound = {};  ///< not checked; by default the cost of running every op once
+  std::vector<ReportPoint> points = {};  ///< for overhead against budget; without any, the page leaves it out
 };
 
-/// One HTML page that shows the plan beside keep-all: style, script and data are inside, and it asks for
-/// nothing from outside. Its figures are those of simulate() and explain(). Names, which come from files,
-/// are never markup in it. An error where the plan breaks the rules, the budget or the order, or costs less
-/// than the lower bound. Linear time and memory, but for sorting; about 300 kB, and 50 bytes a step, tensor
-/// and op beside their names.
+/// One self-contained HTML page that compares the plan with keep-all; it loads nothing from elsewhere. Its
+/// figures come from simulate() and explain(). Names, which come from files, are never treated as markup. An
+/// error where the plan breaks the rules, the budget or the order, or costs less than the lower bound. Linear
+/// time and memory, except for sorting; about 300 kB, plus the names and 50 bytes per step, tensor and op.
 Result<std::string> report_html(const Graph& graph, const Plan& plan, const ReportOptions& options = {});
 
 }  // namespace checkmate

@@ -24,16 +24,16 @@ struct Simulation {
   std::size_t peak_step;      ///< the first step that has it
   std::vector<Bytes> memory;  ///< while each step runs: fixed + live + its outputs + its workspace
   std::vector<std::uint32_t> run_counts;  ///< per op
-  std::vector<LiveInterval> intervals;    ///< by their end; what is never freed comes last, by tensor
+  std::vector<LiveInterval> intervals;    ///< sorted by end; what is never freed comes last, by tensor
 };
 
 /// Runs the plan as it stands, step by step. An error at the first step that cannot run: an input is not in
-/// memory, an output is still there from an earlier run, a non-recomputable op comes again, a free names a
-/// tensor that is not there; or at the end: an op never ran, an output is gone. It asks nothing of the order
-/// of first runs and knows no budget. Linear time and memory in the plan and the graph.
+/// memory, an output is still there from an earlier run, a non-recomputable op runs again, a free names a
+/// tensor that is not there; or at the end: an op never ran, an output is gone. It checks neither the order
+/// of first runs nor a budget. Linear time and memory in the plan and the graph.
 Result<Simulation> simulate(const Graph& graph, const Plan& plan);
 
-/// The peak of keep_all_plan() without the fixed bytes: what budgets in percent are shares of.
+/// The peak of keep_all_plan() without the fixed bytes: the base of budgets in percent.
 Bytes keep_all_peak(const Graph& graph);
 
 }  // namespace checkmate

@@ -11,9 +11,9 @@ namespace checkmate {
 
 /// What a plan does stage by stage: the paper's matrices R (what runs) and S (what is kept), for any plan.
 ///
-/// Stage t ends with the t-th first run; the recomputations before it belong to it, and what comes after the
-/// last first run is a stage of its own. An op's place is its place in the order of first runs, so that in a
-/// plan of the fixed order it is the op's index. For the steps a b a c, a dropped after b:
+/// Stage t ends with the t-th first run and includes the recomputations before it; what comes after the last
+/// first run is a stage of its own. An op's place is its place in the order of first runs; in a plan of the
+/// fixed order it is the op's index. For the steps a b a c, where a is dropped after b:
 ///
 ///              place  a  b  c
 ///     stage 0         1
@@ -38,7 +38,7 @@ struct StageMap {
   std::vector<Stay> kept;       ///< by place, then stage; stays of one op neither overlap nor touch
 };
 
-/// An error where the plan cannot run. Linear time and memory, but for sorting.
+/// An error where the plan cannot run. Linear time and memory, except for sorting.
 Result<StageMap> stage_map(const Graph& graph, const Plan& plan);
 
 }  // namespace checkmate

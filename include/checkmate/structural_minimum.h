@@ -13,7 +13,7 @@ struct StructuralMinimum {
 };
 StructuralMinimum structural_minimum(const Graph& graph);
 
-/// `op 3 'conv1' alone needs ...`: why no plan does with less than the structural minimum.
+/// `op 3 'conv1' alone needs ...`: why no plan fits in less than the structural minimum.
 std::string describe(const Graph& graph, const StructuralMinimum& minimum);
 
 }  // namespace checkmate

@@ -20,13 +20,13 @@ struct SweepPoint {
 struct SweepOptions {
   std::vector<Bytes> budgets;        ///< in any order
   std::vector<std::string> methods;  ///< of methods()
-  SolveOptions solve;                ///< for each point; its budget and method are not looked at
+  SolveOptions solve;                ///< for each point; its budget and method are ignored
   std::function<void(const SweepPoint&)> on_point = {};
 };
 
-/// Every method at every budget, from the smallest budget up. A plan for less memory holds for more, so each
-/// point begins with the plan of the one before: more budget never costs more. Points by method, then by
-/// rising budget.
+/// Every method at every budget, from the smallest budget up. A plan for less memory also fits more, so each
+/// search starts from the plan of the previous one: a larger budget never costs more. Points are sorted by
+/// method, then by rising budget.
 Result<std::vector<SweepPoint>> sweep(const Graph& graph, const SweepOptions& options,
                                       const std::stop_token& stop = {});
 

@@ -12,7 +12,7 @@ namespace checkmate {
 
 /// A signed 64-bit amount of one unit. Amounts of different units do not mix; arithmetic that leaves the
 /// range of int64 throws std::overflow_error. A Graph keeps the sum of all its bytes, and of all its costs,
-/// below 2^62, so that only a plan that repeats ops without end can get there.
+/// below 2^62, so only a plan with very many recomputations can get there.
 template <class Unit>
 class Quantity {
  public:
@@ -40,7 +40,7 @@ class Quantity {
   friend constexpr Quantity operator*(std::int64_t factor, Quantity a) { return a *= factor; }
 
  private:
-  [[noreturn]] static void overflow() { throw std::overflow_error("an amount passes 2^63"); }
+  [[noreturn]] static void overflow() { throw std::overflow_error("an amount exceeds 2^63"); }
   std::int64_t count_ = 0;
 };
 
@@ -52,7 +52,7 @@ using Cost = Quantity<struct CostUnit>;
 inline constexpr std::int64_t kLargestTotal = std::int64_t{1} << 62;
 
 /// Reads `12345`, `12345B`, `1.5GiB`, `16GB`, `512 MiB` (powers of 1024 with an i, of 1000 without), rounded
-/// down to whole bytes. Negative, fractional bytes without a unit, and sizes past 2^62 are errors.
+/// down to whole bytes. Negative sizes, fractions without a unit and sizes above 2^62 are errors.
 Result<Bytes> parse_bytes(std::string_view text);
 
 /// For people: `6.4 GiB`, `512 B`.

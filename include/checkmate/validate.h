@@ -11,7 +11,7 @@
 namespace checkmate {
 
 enum class ViolationKind : std::uint8_t {
-  kFreesDoNotMatchSteps,  ///< there is not one list of frees a step
+  kFreesDoNotMatchSteps,  ///< the number of lists of frees is not the number of steps
   kUnknownOp,             ///< a step runs an op that the graph does not have
   kUnknownTensor,         ///< a free names a tensor that the graph does not have
   kNeverRuns,             ///< an op has no step
@@ -35,8 +35,8 @@ struct Violation {
   bool operator==(const Violation&) const = default;
 };
 
-/// All violations of the rules of a plan, empty when it holds. Independent of simulate(): it follows each
-/// tensor through time where that follows time through the tensors. Time O((steps + edges run) log runs),
+/// All violations of the rules of a plan; empty when it is valid. Independent of simulate(): it follows each
+/// tensor through time, whereas simulate() goes step by step. Time O((steps + edges run) log runs),
 /// memory linear.
 std::vector<Violation> validate(const Graph& graph, const Plan& plan, Bytes budget,
                                 Order order = Order::kFixed);

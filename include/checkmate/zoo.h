@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "checkmate/graph.h"
@@ -29,5 +30,9 @@ std::span<const Network> networks();
 /// parameters and values out of range are errors that list what is known. The graph's name is the spec as
 /// given.
 Result<Graph> build(std::string_view spec);
+
+/// The spec with a batch: `vgg19?size=64` and 8 give `vgg19?size=64&batch=8`. An error where the spec sets
+/// the batch itself.
+Result<std::string> with_batch(std::string_view spec, std::int64_t batch);
 
 }  // namespace checkmate::zoo

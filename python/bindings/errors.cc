@@ -35,7 +35,8 @@ ErrorCode parse_error_code(std::string_view text) {
 Order order_of(std::string_view text) {
   const std::optional<Order> order = parse_order(text);
   if (!order)
-    throw Raised{{ErrorCode::kInvalidArgument, "order is fixed or free, got '" + std::string(text) + "'"}};
+    throw Raised{
+        {ErrorCode::kInvalidArgument, "order must be fixed or free, got '" + std::string(text) + "'"}};
   return *order;
 }
 

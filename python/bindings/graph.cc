@@ -28,7 +28,7 @@ Phase phase_of(std::string_view text) {
   const std::optional<Phase> phase = parse_phase(text);
   if (!phase) {
     throw Raised{{ErrorCode::kInvalidGraph,
-                  "phase is forward, loss, backward or update, got '" + std::string(text) + "'"}};
+                  "phase must be forward, loss, backward or update, got '" + std::string(text) + "'"}};
   }
   return *phase;
 }
@@ -134,7 +134,13 @@ void bind_graph(nb::module_& module) {
           [](const Graph& graph, std::string_view text) {
             return value_or_raise(parse_budget(graph, text)).count();
           },
-          "text"_a, Unlocked())
+          "budget"_a, Unlocked())
+      .def(
+          "parse_budget",
+          [](const Graph& graph, std::int64_t bytes) {
+            return value_or_raise(value_or_raise(Budget::of(Bytes{bytes})).bytes_for(graph)).count();
+          },
+          "budget"_a)
       .def("parse_budgets", budgets_of, "text"_a)
       .def("to_json", graph_to_json, Unlocked())
       .def("sha256", graph_sha256, Unlocked())
@@ -159,6 +165,10 @@ void bind_graph(nb::module_& module) {
       [](const std::string& path, std::string_view text) { raise_if_failed(write_file(path, text)); },
       "path"_a, "text"_a, Unlocked());
   module.def("zoo_networks", zoo_networks);
+  module.def(
+      "zoo_with_batch",
+      [](std::string_view spec, std::int64_t batch) { return value_or_raise(zoo::with_batch(spec, batch)); },
+      "spec"_a, "batch"_a);
 }
 
 }  // namespace checkmate::python

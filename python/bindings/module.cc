@@ -2,7 +2,7 @@
 
 NB_MODULE(_core, module) {
   using namespace checkmate::python;
-  module.doc() = "The C++ core. Use the package `checkmate`, which checks what it hands on to here.";
+  module.doc() = "The C++ core. Use the package `checkmate`, which checks what it passes on.";
   module.attr("version") = CHECKMATE_VERSION;
   bind_errors(module);
   bind_graph(module);

@@ -35,7 +35,7 @@ Plan plan_of(const Numbers& steps, const std::vector<Numbers>& frees) {
   return plan;
 }
 
-/// cost, peak, memory a step
+/// cost, peak, memory per step
 std::tuple<std::int64_t, std::int64_t, std::vector<std::int64_t>> simulated(const Graph& graph,
                                                                             const Plan& plan) {
   const Simulation run = value_or_raise(simulate(graph, plan));

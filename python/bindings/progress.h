@@ -7,7 +7,7 @@
 
 namespace checkmate::python {
 
-/// Hands the search's progress to `on_progress(seconds, cost, bound, method)`; nothing for None. Both
+/// Passes the search's progress to `on_progress(seconds, cost, bound, method)`; nothing for None. Both
 /// arguments outlive the search.
 std::function<void(const Progress&)> reporter(SearchThread& search_thread, const nb::object& on_progress);
 

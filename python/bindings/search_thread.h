@@ -23,7 +23,7 @@ namespace checkmate::python {
 ///     search's thread        search ... call() waits ......... post() ... ends
 ///
 /// The first exception of a job, or of a signal's handler, stops the search and is thrown once it has ended.
-/// Of Ctrl-C, the answer may be worth more than the exception: see run().
+/// After Ctrl-C, the answer may be worth more than the exception: see run().
 class SearchThread {
  public:
   using Job = std::function<void()>;
@@ -36,7 +36,7 @@ class SearchThread {
   SearchThread& operator=(const SearchThread&) = delete;
 
   /// Stops all searches, of daemon threads too, and waits for them: Python is about to end, and a thread
-  /// that asks for it later than that would end in the middle of ours.
+  /// that asks for it afterwards would be ended in the middle of our code.
   static void stop_all();
 
   /// From any thread of the search: the job is done soon. It must not own Python objects.
@@ -44,7 +44,7 @@ class SearchThread {
   /// From any thread of the search: returns when the job is done; false where it was not, or not to its end.
   bool call(Job job);
 
-  /// On the calling thread, with the GIL. `worth_having` tells whether the answer of a search that a single
+  /// On the calling thread, with the GIL. `worth_having` decides whether the answer of a search that a single
   /// KeyboardInterrupt has stopped is to be returned; otherwise, and at a second one, the interrupt is
   /// thrown.
   template <class Search, class WorthHaving>
@@ -72,7 +72,7 @@ class SearchThread {
  private:
   struct Request {
     Job job;
-    std::optional<bool>* done;  ///< null where nobody waits
+    std::optional<bool>* done;  ///< null where no thread waits
   };
 
   void enqueue(Request request);
@@ -91,7 +91,7 @@ class SearchThread {
   std::vector<Request> requests_;
   bool finished_ = false;
 
-  // Of the calling thread alone.
+  // Used by the calling thread only.
   const nb::object& on_tick_;
   std::exception_ptr thrown_, interrupt_;
   int interrupts_ = 0;

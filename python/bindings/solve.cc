@@ -89,6 +89,15 @@ void bind_solve(nb::module_& module) {
   module.def("solve", solve_in_background, "graph"_a, "budget"_a, "options"_a, "on_progress"_a.none(),
              "on_tick"_a.none());
   module.def("methods", method_rows);
+
+  const SolveOptions defaults;
+  module.attr("default_method") = defaults.method;
+  module.attr("default_order") = to_string(defaults.order);
+  module.attr("default_time_limit") = defaults.time_limit.count();
+  module.attr("default_threads") = defaults.threads;
+  module.attr("default_seed") = defaults.seed;
+  module.attr("default_gap") = defaults.gap;
+  module.attr("default_moves") = defaults.moves;
 }
 
 }  // namespace checkmate::python

@@ -78,7 +78,7 @@ MaxBatchRow max_batch_in_background(const nb::object& network, std::int64_t memo
       search_thread.post([&on_probe, batch, fits] { on_probe(batch, fits); });
     };
   }
-  // An error ends a search that was interrupted while it built a network: that is no answer.
+  // An error ends a search that was interrupted while it built a network: that is not an answer.
   const Result<MaxBatch> answer = search_thread.run(
       [&](const std::stop_token& stop) { return max_batch(build, max_batch_options, stop); },
       [](const Result<MaxBatch>& found) { return found && found->batch > 0; });

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "analysis/take_over.h"
+#include "core/try.h"
 
 namespace checkmate {
 namespace {
@@ -68,24 +69,23 @@ PriceOfMemory::Neighbour neighbour(Bytes budget, const SolveResult& result) {
 }  // namespace
 
 Result<Explanation> explain(const Graph& graph, const Plan& plan) {
-  const Result<Simulation> run = simulate(graph, plan);
-  if (!run) return run.error();
-  Explanation explanation{.recomputed_cost = run->cost - graph.keep_all_cost(),
-                          .recomputed = recomputations(graph, *run),
-                          .kept = longest_stays(graph, *run),
-                          .peak = run->peak,
+  CHECKMATE_TRY(const Simulation run, simulate(graph, plan));
+  Explanation explanation{.recomputed_cost = run.cost - graph.keep_all_cost(),
+                          .recomputed = recomputations(graph, run),
+                          .kept = longest_stays(graph, run),
+                          .peak = run.peak,
                           .peak_steps = {},
-                          .at_peak = largest_at(graph, *run, run->peak_step),
-                          .peak_workspace = graph.workspace(plan.steps[run->peak_step])};
-  for (std::uint32_t step = 0; step < run->memory.size(); ++step) {
-    if (run->memory[step] == run->peak) explanation.peak_steps.push_back(step);
+                          .at_peak = largest_at(graph, run, run.peak_step),
+                          .peak_workspace = graph.workspace(plan.steps[run.peak_step])};
+  for (std::uint32_t step = 0; step < run.memory.size(); ++step) {
+    if (run.memory[step] == run.peak) explanation.peak_steps.push_back(step);
   }
   return explanation;
 }
 
 Result<PriceOfMemory> price_of_memory(const Graph& graph, const SolveOptions& options,
                                       const SolveResult& around, const std::stop_token& stop) {
-  if (!around.plan) return Error{ErrorCode::kInvalidArgument, "without a plan, memory has no price"};
+  if (!around.plan) return Error{ErrorCode::kInvalidArgument, "memory has no price without a plan"};
   const Bytes budget = std::min(options.budget, Bytes{kLargestTotal});  // no graph needs more
   const Bytes step = budget >= 4_GiB ? 1_GiB : std::max(1_B, Bytes{budget.count() / 20});
   const Bytes below = std::max(1_B, budget - step);
@@ -94,17 +94,15 @@ Result<PriceOfMemory> price_of_memory(const Graph& graph, const SolveOptions& op
   PriceOfMemory price{.step = step, .less = {.budget = below}, .more = {.budget = above}, .more_saves = {}};
   price.interrupted = stop.stop_requested();
   if (price.interrupted) return price;
-  const Result<SolveResult> less = solve_nearby(graph, options, below, around, stop);
-  if (!less) return less.error();
-  const bool less_is_cheaper = less->plan && less->cost < around.cost;
-  const Result<SolveResult> more =
-      solve_nearby(graph, options, above, less_is_cheaper ? *less : around, stop);
-  if (!more) return more.error();
+  CHECKMATE_TRY(const SolveResult less, solve_nearby(graph, options, below, around, stop));
+  const bool less_is_cheaper = less.plan && less.cost < around.cost;
+  CHECKMATE_TRY(const SolveResult more,
+                solve_nearby(graph, options, above, less_is_cheaper ? less : around, stop));
 
-  price.less = neighbour(below, *less);
-  price.more = neighbour(above, *more);
-  price.more_saves = around.cost - more->cost;
-  if (less->plan) price.less_costs = less->cost - around.cost;
+  price.less = neighbour(below, less);
+  price.more = neighbour(above, more);
+  price.more_saves = around.cost - more.cost;
+  if (less.plan) price.less_costs = less.cost - around.cost;
   price.interrupted = stop.stop_requested();
   return price;
 }

@@ -8,13 +8,14 @@
 
 #include "checkmate/structural_minimum.h"
 #include "core/text.h"
+#include "core/try.h"
 #include "solve/least_budget/least_budget.h"
 
 namespace checkmate {
 namespace {
 
 /// Each op once, and the forward part as often again as allowed.
-Cost dearest(const Graph& graph, double extra_forward) {
+Cost highest_cost(const Graph& graph, double extra_forward) {
   Cost forward;
   for (const OpId op : graph.ops()) {
     if (graph.phase(op) == Phase::kForward) forward += graph.cost(op);
@@ -30,7 +31,8 @@ class Prober {
          const std::stop_token& stop)
       : network_(network), options_(options), stop_(stop) {}
 
-  /// Whether one op alone needs too much. A batch whose sizes pass what a graph can hold does not fit either.
+  /// Whether one op alone needs too much. A batch whose sizes exceed what a graph can hold does not fit
+  /// either.
   Result<bool> over_structural_limit(std::int64_t batch) {
     const Result<Graph> graph = network_(batch);
     if (!graph && graph.error().code == ErrorCode::kInvalidGraph) return true;
@@ -44,11 +46,10 @@ class Prober {
   /// Whether no plan fits, whatever it costs, as far as the search for the least budget can tell.
   Result<bool> proven_too_large(std::int64_t batch) {
     constexpr std::size_t kMostSets = 500'000;
-    const Result<Graph> graph = network_(batch);
-    if (!graph) return graph.error();
+    CHECKMATE_TRY(const Graph graph, network_(batch));
     SolveOptions options = options_.solve;
     options.budget = options_.memory;
-    return least_budget(SearchContext(*graph, options, stop_), kMostSets, options_.memory).needed >
+    return least_budget(SearchContext(graph, options, stop_), kMostSets, options_.memory).needed >
            options_.memory;
   }
 
@@ -57,9 +58,8 @@ class Prober {
     ++high;
     while (high - low > 1 && !stop_.stop_requested()) {
       const std::int64_t middle = low + (high - low) / 2;
-      const Result<bool> refuted = proven_too_large(middle);
-      if (!refuted) return refuted.error();
-      (*refuted ? high : low) = middle;
+      CHECKMATE_TRY(const bool refuted, proven_too_large(middle));
+      (refuted ? high : low) = middle;
     }
     return high - 1;
   }
@@ -70,9 +70,8 @@ class Prober {
     double overhead = 1;
   };
   Result<Probe> probe(std::int64_t batch) {
-    const Result<Graph> graph = network_(batch);
-    if (!graph) return graph.error();
-    const Cost limit = dearest(*graph, options_.extra_forward);
+    CHECKMATE_TRY(const Graph graph, network_(batch));
+    const Cost limit = highest_cost(graph, options_.extra_forward);
     // Any plan within the limit is as good as the best one, and any bound above it ends the search.
     std::stop_source enough;
     const std::stop_callback on_stop(stop_, [&] { enough.request_stop(); });
@@ -85,14 +84,13 @@ class Prober {
       }
       if (options_.solve.on_progress) options_.solve.on_progress(progress);
     };
-    Result<SolveResult> result = solve(*graph, solve_options, enough.get_token());
-    if (!result) return result.error();
+    CHECKMATE_TRY(SolveResult result, solve(graph, solve_options, enough.get_token()));
     Probe probe;
-    probe.fits = result->plan && result->cost <= limit;
-    probe.refuted = result->status == Status::kInfeasible || result->lower_bound > limit;
-    if (result->plan) probe.overhead = overhead(*graph, result->cost);
+    probe.fits = result.plan && result.cost <= limit;
+    probe.refuted = result.status == Status::kInfeasible || result.lower_bound > limit;
+    if (result.plan) probe.overhead = overhead(graph, result.cost);
     // Another batch has the same ops: its search begins with this plan, or with what can be made of it.
-    if (probe.fits) start_ = std::move(result->plan->steps);
+    if (probe.fits) start_ = std::move(result.plan->steps);
     if (options_.on_probe) options_.on_probe(batch, probe.fits);
     return probe;
   }
@@ -118,14 +116,13 @@ Result<MaxBatch> max_batch(const std::function<Result<Graph>(std::int64_t batch)
   std::int64_t high = options.largest + 1;
   while (high - low > 1) {
     const std::int64_t middle = low + (high - low) / 2;
-    const Result<bool> over = prober.over_structural_limit(middle);
-    if (!over) return over.error();
-    (*over ? high : low) = middle;
+    CHECKMATE_TRY(const bool over, prober.over_structural_limit(middle));
+    (over ? high : low) = middle;
   }
   answer.upper_limit = low;
   if (const Result<bool> over = prober.over_structural_limit(low + 1); over && *over) {
     answer.certificate =
-        fmt::format("at {} op {} alone needs more", low + 1, in_quotes(prober.structural_op()));
+        fmt::format("at batch {}, op {} alone needs more", low + 1, in_quotes(prober.structural_op()));
   }
 
   // The limit itself first: where it holds, nothing is left to search. Where it does not, the least budgets
@@ -135,31 +132,29 @@ Result<MaxBatch> max_batch(const std::function<Result<Graph>(std::int64_t batch)
   bool limit_probed = false;
   for (std::int64_t batch = answer.upper_limit; high - low > 1 && !stop.stop_requested();
        batch = low + (high - low) / 2) {
-    const Result<Prober::Probe> probe = prober.probe(batch);
-    if (!probe) return probe.error();
-    if (probe->fits) {
+    CHECKMATE_TRY(const Prober::Probe probe, prober.probe(batch));
+    if (probe.fits) {
       low = batch;
-      answer.overhead = probe->overhead;
+      answer.overhead = probe.overhead;
     } else {
       high = batch;
     }
-    if (probe->refuted && batch <= answer.upper_limit) {
+    if (probe.refuted && batch <= answer.upper_limit) {
       answer.upper_limit = batch - 1;
-      answer.certificate = fmt::format("at {} a bound passes the limit", batch);
+      answer.certificate = fmt::format("at batch {}, the lower bound exceeds the limit", batch);
     }
-    if (std::exchange(limit_probed, true) || probe->fits) continue;
-    const Result<std::int64_t> limit = prober.largest_not_refuted(low, answer.upper_limit);
-    if (!limit) return limit.error();
-    if (*limit < answer.upper_limit) {
-      answer.upper_limit = *limit;
-      answer.certificate = fmt::format("at {} no order of runs fits, whatever it recomputes", *limit + 1);
-      high = std::min(high, *limit + 1);
+    if (std::exchange(limit_probed, true) || probe.fits) continue;
+    CHECKMATE_TRY(const std::int64_t limit, prober.largest_not_refuted(low, answer.upper_limit));
+    if (limit < answer.upper_limit) {
+      answer.upper_limit = limit;
+      answer.certificate = fmt::format("at batch {}, no plan fits, whatever it recomputes", limit + 1);
+      high = std::min(high, limit + 1);
     }
   }
   answer.batch = low;
   answer.proven = answer.batch == answer.upper_limit;
   if (!answer.proven)
-    answer.certificate = fmt::format("not proven: up to {} may be possible", answer.upper_limit);
+    answer.certificate = fmt::format("not proven: a batch of up to {} may be possible", answer.upper_limit);
   answer.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return answer;
 }

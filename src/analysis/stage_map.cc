@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "checkmate/simulate.h"
+#include "core/try.h"
 
 namespace checkmate {
 namespace {
@@ -28,8 +29,7 @@ std::vector<StageMap::Stay> merged(std::vector<StageMap::Stay> stays) {
 }  // namespace
 
 Result<StageMap> stage_map(const Graph& graph, const Plan& plan) {
-  const Result<Simulation> run = simulate(graph, plan);
-  if (!run) return run.error();
+  CHECKMATE_TRY(const Simulation run, simulate(graph, plan));
   StageMap map;
   constexpr auto kNotYet = std::numeric_limits<std::uint32_t>::max();
   std::vector<std::uint32_t> place(graph.op_count(), kNotYet);
@@ -46,7 +46,7 @@ Result<StageMap> stage_map(const Graph& graph, const Plan& plan) {
     }
   }
   map.stages = stage_of_step.back() + 1;
-  for (const LiveInterval& stay : run->intervals) {
+  for (const LiveInterval& stay : run.intervals) {
     const std::uint32_t made = stage_of_step[stay.first];
     const std::uint32_t gone = stage_of_step[stay.last];
     // Made in one stage and gone in the same: never there when a stage begins.

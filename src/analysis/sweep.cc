@@ -7,6 +7,7 @@
 #include "analysis/take_over.h"
 #include "checkmate/simulate.h"
 #include "core/csv.h"
+#include "core/try.h"
 
 namespace checkmate {
 Result<std::vector<SweepPoint>> sweep(const Graph& graph, const SweepOptions& options,
@@ -23,10 +24,9 @@ Result<std::vector<SweepPoint>> sweep(const Graph& graph, const SweepOptions& op
       solve_options.budget = budget;
       solve_options.method = method;
       if (smaller != nullptr && smaller->plan) solve_options.start = smaller->plan->steps;
-      Result<SolveResult> result = solve(graph, solve_options, stop);
-      if (!result) return result.error();
-      if (smaller != nullptr) take_over(*result, *smaller, "the plan of a smaller budget");
-      points.push_back({budget, method, std::move(*result)});
+      CHECKMATE_TRY(SolveResult result, solve(graph, solve_options, stop));
+      if (smaller != nullptr) take_over(result, *smaller, "the plan of a smaller budget");
+      points.push_back({budget, method, std::move(result)});
       smaller = &points.back().result;
       if (options.on_point) options.on_point(points.back());
     }

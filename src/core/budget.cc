@@ -19,7 +19,7 @@ Error not_a_budget(std::string_view text, std::string_view why) {
 
 Error not_a_range(std::string_view text) {
   return {ErrorCode::kInvalidArgument,
-          fmt::format("{} is not a valid range of budgets; write for example 90%..20% or 90%..20%:5%",
+          fmt::format("{} is not a valid range of budgets; for example, write 90%..20% or 90%..20%:5%",
                       in_quotes(text))};
 }
 
@@ -51,6 +51,11 @@ Result<std::vector<Bytes>> parse_range(const Graph& graph, std::string_view text
 
 }  // namespace
 
+Result<Budget> Budget::of(Bytes bytes) {
+  if (bytes > Bytes{0}) return Budget(bytes);
+  return Error{ErrorCode::kInvalidArgument, fmt::format("budget must be positive, got {}", bytes.count())};
+}
+
 Result<Budget> Budget::parse(std::string_view text) {
   if (!text.ends_with('%')) {
     const Result<Bytes> bytes = parse_bytes(text);
@@ -58,15 +63,15 @@ Result<Budget> Budget::parse(std::string_view text) {
       const Error error = bytes.error().at("budget");
       return Error{error.code, error.message + ", or 60% for a share"};
     }
-    if (*bytes == Bytes{0}) return not_a_budget(text, "it must be positive; write for example 6GiB or 60%");
+    if (*bytes == Bytes{0}) return not_a_budget(text, "it must be positive; for example, write 6GiB or 60%");
     return Budget(*bytes);
   }
   const Decimal share = Decimal::read_prefix(text);
   const std::string_view rest = text.substr(share.length);
   if (share.length == 0 || rest.find_first_not_of(' ') != rest.size() - 1)
-    return not_a_budget(text, "a share is a number and a %; write for example 60%");
+    return not_a_budget(text, "a share is a number followed by %, for example 60%");
   if (share.too_large || share.digits == 0 || share.digits > 100 * share.scale)
-    return not_a_budget(text, "a share of keep-all's peak is above 0% and at most 100%");
+    return not_a_budget(text, "a share of keep-all's peak must be above 0% and at most 100%");
   return Budget(Share{share.digits, share.scale});
 }
 
@@ -76,7 +81,7 @@ Result<Bytes> Budget::bytes_for(const Graph& graph) const {
   const Decimal percent{.digits = share.numerator, .scale = share.denominator};
   const Bytes budget = graph.fixed_bytes() + Bytes{*percent.times(keep_all_peak(graph).count(), 100)};
   if (budget == Bytes{0})
-    return Error{ErrorCode::kInvalidArgument, "so small a share of keep-all's peak is less than one byte"};
+    return Error{ErrorCode::kInvalidArgument, "this share of keep-all's peak is less than one byte"};
   return budget;
 }
 

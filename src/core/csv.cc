@@ -51,7 +51,7 @@ void CsvReader::fail(std::string_view what) {
 }
 
 void CsvReader::fail_number(std::size_t column) {
-  fail(fmt::format("{} is {}, but must be a number of 0 or more", printable(header_[column]),
+  fail(fmt::format("{} is {}, but must be a number that is 0 or more", printable(header_[column]),
                    in_quotes(cells_[column])));
 }
 
@@ -76,7 +76,7 @@ void CsvReader::read_row() {
       cells_.back() += c;
     }
   }
-  if (quoted) fail("a quotation mark is not closed on its line");
+  if (quoted) fail("a quotation mark is not closed on the same line");
   rest_.remove_prefix(std::min(i + 1, rest_.size()));
 }
 

@@ -16,18 +16,18 @@ namespace checkmate {
 /// escaped, so that CsvReader reads what was written and every row is one line.
 std::string csv_line(const std::vector<std::string>& cells);
 
-/// A table of text with a header, cells in quotes where they hold a comma. Trusts nothing: the first failure
-/// is kept, with its line.
+/// A table of text with a header, cells in quotes where they hold a comma. The first failure is
+/// kept, with its line.
 class CsvReader {
  public:
   CsvReader(std::string_view text, std::string source);
 
-  /// The place of a column that has to be there.
+  /// The index of a required column.
   std::size_t column(std::string_view name);
   /// The next row that is not empty; false at the end and after a failure.
   bool next();
   const std::string& cell(std::size_t column) const { return cells_[column]; }
-  /// The cell as a number of 0 or more.
+  /// The cell as a number that must be 0 or more.
   template <class Number>
   Number number(std::size_t column) {
     Number value{};

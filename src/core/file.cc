@@ -49,7 +49,7 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
-/// A new file beside `path`, and its name. The short random name fits where the file's own does.
+/// A new file next to `path`, and its name. The short random name fits where the file's own does.
 std::pair<int, std::filesystem::path> create_beside(const std::filesystem::path& path) {
   constexpr int kTries = 100;
   std::random_device random;
@@ -70,10 +70,9 @@ Result<std::string> read_file(const std::filesystem::path& path) {
   if (::fstat(file.get(), &status) != 0) return io_error(path, "look at it", errno);
   if (S_ISDIR(status.st_mode)) return io_error(path, "read it", EISDIR);
 
-  const Error too_large{
-      ErrorCode::kTooLarge,
-      fmt::format("{}: larger than {}, the most that is read", printable(path.string(), 4096),
-                  to_string(Bytes{static_cast<std::int64_t>(kLargestFile)}))};
+  const Error too_large{ErrorCode::kTooLarge,
+                        fmt::format("{}: larger than {}, the size limit", printable(path.string(), 4096),
+                                    to_string(Bytes{static_cast<std::int64_t>(kLargestFile)}))};
   if (S_ISREG(status.st_mode) && status.st_size > static_cast<off_t>(kLargestFile)) return too_large;
   std::string text;
   std::size_t size = 0;

@@ -132,7 +132,7 @@ Result<Graph> GraphBuilder::build() && {
 void GraphBuilder::check_all(Problems& problems) const {
   if (graph_.op_count() == 0) problems.add("the graph has no op; a training step has at least one");
   if (std::max(graph_.op_count(), graph_.tensor_count()) >= kNoOp.index()) {
-    problems.add("the graph has 2^32 ops or tensors; the most is 2^32 - 2");
+    problems.add("the graph has too many ops or tensors; the limit is 2^32 - 2");
     return;
   }
   check_tensors(problems);
@@ -150,15 +150,15 @@ void GraphBuilder::check_tensors(Problems& problems) const {
     const std::string_view name = graph_.name(tensor);
     const std::size_t i = tensor.index();
     if (graph_.bytes(tensor) < Bytes{0}) {
-      problems.add("{} has {} bytes; a size is 0 or more", label("tensor", i, name),
+      problems.add("{} has {} bytes; a size must be 0 or more", label("tensor", i, name),
                    graph_.bytes(tensor).count());
     }
     if (graph_.resident(tensor) && graph_.output(tensor)) {
-      problems.add("{} is both resident and an output; a resident tensor stays anyway",
+      problems.add("{} is both resident and an output; choose one, since a resident tensor stays in any case",
                    label("tensor", i, name));
     }
     if (graph_.resident(tensor) && runs[i] > 0) {
-      problems.add("{} is resident but an op makes it; drop one of the two", label("tensor", i, name));
+      problems.add("{} is resident, but an op makes it; remove one of the two", label("tensor", i, name));
     }
     if (!graph_.resident(tensor) && runs[i] != 1) {
       problems.add("{} is made by {}; one op must make it, or it is resident", label("tensor", i, name),
@@ -172,14 +172,14 @@ void GraphBuilder::check_ops(Problems& problems) const {
     const std::string_view name = graph_.name(op);
     const std::size_t i = op.index();
     if (graph_.cost(op) < Cost{0}) {
-      problems.add("{} costs {}; a cost is 0 or more", label("op", i, name), graph_.cost(op).count());
+      problems.add("{} costs {}; a cost must be 0 or more", label("op", i, name), graph_.cost(op).count());
     }
     if (graph_.workspace(op) < Bytes{0}) {
-      problems.add("{} has a workspace of {} bytes; it is 0 or more", label("op", i, name),
+      problems.add("{} has a workspace of {} bytes; it must be 0 or more", label("op", i, name),
                    graph_.workspace(op).count());
     }
     if (graph_.outputs(op).empty()) {
-      problems.add("{} has no output; give it one, of 0 bytes if need be", label("op", i, name));
+      problems.add("{} has no output; add one, of 0 bytes if necessary", label("op", i, name));
     }
     for (const auto& [verb, tensors] :
          {std::pair("reads", graph_.inputs(op)), std::pair("makes", graph_.outputs(op))}) {
@@ -279,19 +279,19 @@ std::string GraphBuilder::cycle(const std::vector<OpId>& made_by) const {
 void GraphBuilder::check_totals(Problems& problems) const {
   bool fits = true;
   const auto add = [&fits](std::int64_t& total, std::int64_t amount) {
-    if (amount < 0) return;  // told already
+    if (amount < 0) return;  // reported already
     fits = fits && amount <= kLargestTotal - total;
     if (fits) total += amount;
   };
   if (graph_.reserved_bytes() < Bytes{0}) {
-    problems.add("fixed bytes are {}; they are 0 or more", graph_.reserved_bytes().count());
+    problems.add("reserved bytes are {}; they must be 0 or more", graph_.reserved_bytes().count());
   }
   std::int64_t bytes = 0;
   add(bytes, graph_.reserved_bytes().count());
   for (const Bytes size : graph_.bytes_) add(bytes, size.count());
   for (const Bytes workspace : graph_.workspace_) add(bytes, workspace.count());
   if (!std::exchange(fits, true))
-    problems.add("the sizes add up to more than 2^62 bytes; is the unit bytes, or the batch too large?");
+    problems.add("the sizes add up to more than 2^62 bytes; are they in bytes, and is the batch right?");
 
   std::int64_t cost = 0;
   for (const Cost op_cost : graph_.cost_) add(cost, op_cost.count());

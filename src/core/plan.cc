@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/try.h"
+
 namespace checkmate {
 
 std::string_view to_string(Order order) { return order == Order::kFixed ? "fixed" : "free"; }
@@ -47,9 +49,8 @@ Result<Frees> tightest_frees(const Graph& graph, std::span<const OpId> steps) {
 }
 
 Result<Plan> plan_from_steps(const Graph& graph, std::vector<OpId> steps) {
-  Result<Frees> frees = tightest_frees(graph, steps);
-  if (!frees) return frees.error();
-  return Plan{.steps = std::move(steps), .frees = std::move(*frees)};
+  CHECKMATE_TRY(Frees frees, tightest_frees(graph, steps));
+  return Plan{.steps = std::move(steps), .frees = std::move(frees)};
 }
 
 Plan keep_all_plan(const Graph& graph) {

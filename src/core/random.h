@@ -18,7 +18,7 @@ class Random {
     return z ^ (z >> 31);
   }
 
-  /// From 0 to bound - 1, all alike but for a part in 2^64 / bound. The bound is positive.
+  /// From 0 to bound - 1, equally likely except for a part in 2^64 / bound. The bound is positive.
   std::uint64_t below(std::uint64_t bound) {
     __extension__ using Wide = unsigned __int128;
     return static_cast<std::uint64_t>(static_cast<Wide>(next()) * bound >> 64);

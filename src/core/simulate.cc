@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/text.h"
+#include "core/try.h"
 
 namespace checkmate {
 namespace {
@@ -26,9 +27,9 @@ class Machine {
                                  plan_.frees.step_count()));
     }
     for (step_ = 0; step_ < plan_.steps.size(); ++step_) {
-      if (Result<void> done = run_step(plan_.steps[step_]); !done) return done.error();
+      CHECKMATE_TRY(run_step(plan_.steps[step_]));
       for (const TensorId tensor : plan_.frees.after(step_)) {
-        if (Result<void> done = free(tensor); !done) return done.error();
+        CHECKMATE_TRY(free(tensor));
       }
     }
     return finish();
@@ -69,7 +70,7 @@ class Machine {
       result_.peak_step = step_;
     }
     if (graph_.cost(op).count() > INT64_MAX - result_.cost.count()) {
-      return failure(fmt::format("{}: the plan's cost passes 2^63", here(op)));
+      return failure(fmt::format("{}: the plan's cost exceeds 2^63", here(op)));
     }
     result_.cost += graph_.cost(op);
     return {};
@@ -78,7 +79,7 @@ class Machine {
   Result<void> free(TensorId tensor) {
     if (tensor.index() >= graph_.tensor_count() || !live(tensor)) {
       const bool known = tensor.index() < graph_.tensor_count();
-      return failure(fmt::format("after {} {} is freed, which is not in memory", here(plan_.steps[step_]),
+      return failure(fmt::format("after {}, {} is freed, which is not in memory", here(plan_.steps[step_]),
                                  known ? label(tensor) : fmt::format("unknown tensor {}", tensor.value)));
     }
     end_interval(tensor, step_);

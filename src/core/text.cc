@@ -20,7 +20,7 @@ std::string printable(std::string_view name, std::size_t limit) {
     const bool separator = name.substr(i, 2) == "\xE2\x80" && i + 2 < name.size() &&  // U+2028, U+2029
                            (name[i + 2] == '\xA8' || name[i + 2] == '\xA9');
     if (byte < 0x20 || byte == 0x7F || control || separator) {
-      // All bytes of a character, or what is left of it is no UTF-8.
+      // All bytes of a character, or what is left of it is not UTF-8.
       const std::size_t last = i + (control ? 1 : separator ? 2 : 0);
       for (; i < last; ++i) text += fmt::format("\\x{:02x}", static_cast<unsigned char>(name[i]));
       text += fmt::format("\\x{:02x}", static_cast<unsigned char>(name[last]));

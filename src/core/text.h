@@ -20,7 +20,7 @@ std::string counted(std::size_t count, std::string_view thing);
 /// 1234567 as `1,234,567`.
 std::string grouped(std::int64_t number);
 
-/// `6.4 GiB (6,871,947,674 bytes)`; `12 bytes` where that is all there is to say.
+/// `6.4 GiB (6,871,947,674 bytes)`; `12 bytes` below 1 KiB.
 std::string exact(Bytes bytes);
 
 }  // namespace checkmate

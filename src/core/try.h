@@ -1,6 +1,6 @@
 #pragma once
 
-// Hands an error on. Only in functions that return a Result.
+// Returns an error to the caller. Only in functions that return a Result.
 //
 //     CHECKMATE_TRY(const Graph graph, read_graph(path));   // declares the value, or returns the error
 //     CHECKMATE_TRY(write_file(path, text));                // Result<void>: nothing to declare

@@ -32,9 +32,9 @@ constexpr std::array<Suffix, 11> kSuffixes = {{{"", 1},
 
 Result<Bytes> parse_bytes(std::string_view text) {
   const auto wrong = [&](std::string_view why) {
-    return Error{
-        ErrorCode::kInvalidArgument,
-        fmt::format("{} is no size: {}; write for example 6GiB, 16GB or 12345", in_quotes(text), why)};
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} is not a valid size: {}; for example, write 6GiB, 16GB or 12345",
+                             in_quotes(text), why)};
   };
   const Decimal number = Decimal::read_prefix(text);
   if (number.length == 0)
@@ -47,9 +47,9 @@ Result<Bytes> parse_bytes(std::string_view text) {
   const auto* suffix =
       std::find_if(kSuffixes.begin(), kSuffixes.end(), [&](const Suffix& s) { return s.name == unit; });
   if (suffix == kSuffixes.end()) return wrong("the unit is not B, KB, MB, GB, TB, KiB, MiB, GiB, TiB or PiB");
-  if (suffix->factor == 1 && number.fractional()) return wrong("a byte cannot be divided");
+  if (suffix->factor == 1 && number.fractional()) return wrong("it is not a whole number of bytes");
   const std::optional<std::int64_t> bytes = number.times(suffix->factor);
-  if (!bytes || *bytes > kLargestTotal) return wrong("it passes 2^62 bytes");
+  if (!bytes || *bytes > kLargestTotal) return wrong("it exceeds 2^62 bytes");
   return Bytes{*bytes};
 }
 

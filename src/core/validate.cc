@@ -162,25 +162,25 @@ class Validator {
 std::string_view sentence(ViolationKind kind) {
   switch (kind) {
     case ViolationKind::kFreesDoNotMatchSteps:
-      return "the plan has not one list of frees a step";
+      return "the plan must list the frees of every step";
     case ViolationKind::kUnknownOp:
       return "{step} runs an op that the graph does not have";
     case ViolationKind::kUnknownTensor:
-      return "after {step} {tensor} is freed, which the graph does not have";
+      return "after {step}, {tensor} is freed, which the graph does not have";
     case ViolationKind::kNeverRuns:
       return "{op} never runs";
     case ViolationKind::kRunsAgain:
-      return "{step} runs an op again that is not recomputable";
+      return "{step} runs an op again, but it is not recomputable";
     case ViolationKind::kFirstRunOutOfOrder:
-      return "{step} is a first run before that of an op listed earlier";
+      return "{step} is a first run that comes before the first run of an earlier op";
     case ViolationKind::kInputMissing:
       return "{step} reads {tensor}, which is not in memory";
     case ViolationKind::kMadeWhileLive:
       return "{step} makes {tensor}, which is still in memory";
     case ViolationKind::kFreedWhileAbsent:
-      return "after {step} {tensor} is freed, which is not in memory";
+      return "after {step}, {tensor} is freed, which is not in memory";
     case ViolationKind::kOutputNotKept:
-      return "after {step} {tensor} is freed, but it is an output";
+      return "after {step}, {tensor} is freed, but it is an output";
     case ViolationKind::kOverBudget:
       return "{step} needs {memory} bytes, over the budget";
     case ViolationKind::kCostOverflow:

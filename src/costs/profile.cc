@@ -16,7 +16,7 @@ namespace checkmate {
 namespace {
 
 std::optional<std::int64_t> parse_whole(std::string_view text, std::int64_t most) {
-  std::uint64_t number = 0;  // unsigned: a sign is no digit
+  std::uint64_t number = 0;  // unsigned: a sign is not a digit
   const char* const end = text.data() + text.size();
   const auto [stop, failure] = std::from_chars(text.data(), end, number);
   if (failure != std::errc() || stop != end || number > static_cast<std::uint64_t>(most)) return std::nullopt;
@@ -179,7 +179,7 @@ Result<std::vector<Cost>> profile_costs(const Graph& graph, const Profile& profi
 
   std::vector<std::string> lacks;
   if (!missing.empty()) lacks.push_back("no measurement of " + missing.text());
-  if (!too_few.empty()) lacks.push_back("only one, at another batch, of " + too_few.text());
+  if (!too_few.empty()) lacks.push_back("only one measurement, at another batch, of " + too_few.text());
   return Error{ErrorCode::kInvalidArgument,
                fmt::format("{}; measure them at batch {}, or at two batch sizes for a fit",
                            fmt::join(lacks, ", and "), batch)};

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "core/text.h"
+#include "core/try.h"
 #include "costs/profile.h"
 #include "io/json_reader.h"
 
@@ -51,7 +52,7 @@ class ProfileReader {
           break;
       }
     });
-    if (Result<void> end = json_.finish(); !end) return end.error();
+    CHECKMATE_TRY(json_.finish());
     return std::move(profile_);
   }
 
@@ -62,7 +63,7 @@ class ProfileReader {
       switch (field) {
         case kOp:
           entry.op = json_.string();
-          if (entry.op->empty()) json_.fail("an op without a name is found by kind and shape only");
+          if (entry.op->empty()) json_.fail("an op without a name can only be found by kind and shape");
           break;
         case kKind:
           entry.kind = json_.string();
@@ -96,7 +97,7 @@ class ProfileReader {
     if (json_.failed()) return;
     const bool by_shape = entry.kind && entry.shape;
     if (entry.op ? entry.kind || entry.shape : !by_shape)
-      return json_.fail("an entry has either an \"op\", or a \"kind\" and a \"shape\"");
+      return json_.fail("an entry must have either an \"op\", or a \"kind\" and a \"shape\"");
 
     // A shape is never empty and has no space, so ops and shapes do not meet.
     std::string key =
@@ -109,7 +110,7 @@ class ProfileReader {
                                  .by_batch = {}});
     }
     if (!profile_.series[place->second].by_batch.try_emplace(entry.batch, entry.measured).second)
-      json_.fail(fmt::format("measured twice at batch {}; write one entry, of their median", entry.batch));
+      json_.fail(fmt::format("measured twice at batch {}; write one entry with the median", entry.batch));
   }
 
   JsonReader& json_;

@@ -10,6 +10,7 @@
 
 #include "checkmate/cost_model.h"
 #include "core/text.h"
+#include "core/try.h"
 #include "costs/whole_cost.h"
 
 namespace checkmate {
@@ -17,13 +18,13 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kTypes = {"fp32", "tf32", "fp16", "bf16"};
 
-/// Peaks. Operations and bytes a nanosecond are the GFLOP/s and GB/s of a data sheet.
+/// Peaks. Operations and bytes per nanosecond are the GFLOP/s and GB/s of a data sheet.
 struct Device {
   std::string_view name;
   std::array<double, kTypes.size()> matrix_rates;  ///< by type; 0: no matrix arithmetic of that type
   double vector_rate;  ///< for all types: element-wise kernels compute in fp32 whatever they store
   double bandwidth;
-  double launch;  ///< nanoseconds an op
+  double launch;  ///< nanoseconds per op
 };
 
 constexpr std::array kDevices = {
@@ -44,7 +45,7 @@ constexpr std::array<std::string_view, 15> kMatrixKinds = {
     "conv2d", "conv2d_transpose", "conv3d",  "convolution", "dense",
     "einsum", "flash_attention",  "linear",  "matmul",      "mm"};
 
-// A depthwise convolution has one input channel a filter, nothing that a matrix unit could multiply.
+// A depthwise convolution has one input channel per filter, nothing that a matrix unit could multiply.
 constexpr std::array<std::string_view, 33> kVectorKinds = {
     "add",         "batch_norm", "cross_entropy", "depthwise_conv2d",
     "div",         "dropout",    "elu",           "exp",
@@ -56,7 +57,7 @@ constexpr std::array<std::string_view, 33> kVectorKinds = {
     "sqrt",        "sub",        "sum",           "tanh",
     "where"};
 
-// A reshape or flatten that is an op makes a tensor of its own: it copies. A view would be no op.
+// A reshape or flatten that is an op makes a tensor of its own: it copies. A view would not be an op.
 constexpr std::array<std::string_view, 18> kMovementKinds = {
     "avg_pool",  "cat",     "clone",           "concat",    "copy",      "crop",
     "embedding", "flatten", "global_avg_pool", "max_pool",  "ones_like", "pad",
@@ -113,7 +114,7 @@ Result<Machine> find_machine(std::string_view spec) {
     known.push_back(kTypes.at(i));
   }
   return Error{ErrorCode::kInvalidArgument,
-               fmt::format("{} does not compute in {}; it does in {}", device->name, in_quotes(type),
+               fmt::format("{} does not support {}; it supports {}", device->name, in_quotes(type),
                            fmt::join(known, ", "))};
 }
 
@@ -132,11 +133,10 @@ std::optional<OpClass> op_class(std::string_view kind) {
 }
 
 Result<std::vector<Cost>> roofline_costs(const Graph& graph, std::string_view device, double flops_per_cost) {
-  const Result<Machine> machine = find_machine(device);
-  if (!machine) return machine.error();
+  CHECKMATE_TRY(const Machine machine, find_machine(device));
   std::vector<Cost> costs;
   costs.reserve(graph.op_count());
-  for (const OpId op : graph.ops()) costs.push_back(machine->time(graph, op, flops_per_cost));
+  for (const OpId op : graph.ops()) costs.push_back(machine.time(graph, op, flops_per_cost));
   return costs;
 }
 

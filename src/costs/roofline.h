@@ -18,7 +18,7 @@ enum class OpClass : std::uint8_t { kMatrix, kVector, kMovement };
 /// gradient of. Nothing for a kind that is not in the table.
 std::optional<OpClass> op_class(std::string_view kind);
 
-/// Nanoseconds an op: launch time + max(flops / rate, bytes moved / bandwidth). `device` is `DEVICE` or
+/// Nanoseconds per op: launch time + max(flops / rate, bytes moved / bandwidth). `device` is `DEVICE` or
 /// `DEVICE:TYPE`; `flops_per_cost` is how many floating-point operations one unit of the graph's cost stands
 /// for.
 Result<std::vector<Cost>> roofline_costs(const Graph& graph, std::string_view device, double flops_per_cost);

@@ -4,7 +4,7 @@
 #include "checkmate/result.h"
 #include "io/json_reader.h"
 
-/// One reader a graph format, each in its own source file. The JsonReader stands on the document.
+/// One reader per graph format, each in its own source file. The JsonReader stands on the document.
 namespace checkmate {
 
 Result<Graph> read_checkmate_graph(JsonReader& json, const std::string& source);

@@ -6,6 +6,7 @@
 #include "checkmate/io.h"
 #include "checkmate/zoo.h"
 #include "core/text.h"
+#include "core/try.h"
 #include "io/formats.h"
 
 namespace checkmate {
@@ -17,9 +18,8 @@ Result<Graph> load_graph(std::string_view argument) {
 }
 
 Result<Graph> read_graph(const std::filesystem::path& path) {
-  Result<std::string> text = read_file(path);
-  if (!text) return text.error();
-  return parse_graph(std::move(*text), printable(path.string(), 4096));
+  CHECKMATE_TRY(std::string text, read_file(path));
+  return parse_graph(std::move(text), printable(path.string(), 4096));
 }
 
 Result<Graph> parse_graph(std::string text, const std::string& source) {

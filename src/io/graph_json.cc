@@ -4,6 +4,7 @@
 
 #include "checkmate/io.h"
 #include "core/text.h"
+#include "core/try.h"
 #include "io/formats.h"
 #include "io/json_writer.h"
 #include "io/sha256.h"
@@ -63,7 +64,7 @@ class GraphReader {
           break;
         case kReserved:
         case kOldReserved:
-          if (reserved) json_.fail("reserved_bytes and fixed_bytes, its old name, are both given; keep one");
+          if (reserved) json_.fail("reserved_bytes and its old name fixed_bytes are both given; keep one");
           reserved = Bytes{json_.integer()};
           break;
         case kTensors:
@@ -76,7 +77,7 @@ class GraphReader {
           break;
       }
     });
-    if (Result<void> end = json_.finish(); !end) return end.error();
+    CHECKMATE_TRY(json_.finish());
     builder_.set_name(std::move(name));
     builder_.set_cost_unit(std::move(cost_unit));
     builder_.set_reserved_bytes(reserved.value_or(Bytes{0}));
@@ -89,7 +90,7 @@ class GraphReader {
   void check_version() {
     const std::int64_t version = json_.integer();
     if (version != 1)
-      json_.fail(fmt::format("version {} of the format is not known; this program reads version 1", version));
+      json_.fail(fmt::format("version {} of the format is unknown; this program reads version 1", version));
   }
 
   void read_tensor() {

@@ -39,7 +39,7 @@ struct JsonReader::State {
   void enter_root() {
     at_root = true;
     if (const auto failure = document.get_value().get(value)) {
-      if (failure == simdjson::SCALAR_DOCUMENT_AS_VALUE) return fail("expected JSON, an object or an array");
+      if (failure == simdjson::SCALAR_DOCUMENT_AS_VALUE) return fail("expected a JSON object or array");
       syntax_error(failure);
     }
   }
@@ -83,17 +83,17 @@ struct JsonReader::State {
       case simdjson::UTF8_ERROR:
         return fail("the text is not UTF-8; save the file as UTF-8");
       case simdjson::UNCLOSED_STRING:
-        return fail("a string is not closed; is the file cut off?");
+        return fail("a string is not closed; is the file truncated?");
       case simdjson::INCOMPLETE_ARRAY_OR_OBJECT:
-        return fail("an object or array is not closed; is the file cut off?");
+        return fail("an object or array is not closed; is the file truncated?");
       case simdjson::INCORRECT_TYPE:
         return fail("a value of another type was expected here");
       case simdjson::CAPACITY:
         return fail("the file is too large");
       default:
         return fail(ends_in_bracket()
-                        ? "not valid JSON here: a comma, colon, quote or bracket is missing or too many"
-                        : "not valid JSON here: is the file cut off?");
+                        ? "invalid JSON here: a comma, colon, quote or bracket is missing or superfluous"
+                        : "invalid JSON here: is the file truncated?");
     }
   }
 

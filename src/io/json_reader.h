@@ -10,7 +10,7 @@
 
 namespace checkmate {
 
-/// Reads a JSON document that nobody has checked, value by value, without building a tree. The reader stands
+/// Reads an unchecked JSON document, value by value, without building a tree. The reader stands
 /// on one value at a time: object() and array() move it through the members. After the first failure every
 /// call does nothing and returns an empty value, so that a caller looks once, at the end. Errors name the
 /// file, the line and the JSON path.
@@ -19,7 +19,7 @@ namespace checkmate {
 ///     json.object(kFields, Others::kRefuse, [&](std::size_t field) {
 ///       if (field == 0) name = json.string();
 ///     });
-///     if (Result<void> end = json.finish(); !end) return end.error();
+///     CHECKMATE_TRY(json.finish());
 class JsonReader {
  public:
   struct Field {

@@ -7,8 +7,8 @@
 
 namespace checkmate {
 
-/// Appends JSON to a string. Values follow one another on a line; line() breaks it where a reader's eye wants
-/// it.
+/// Appends JSON to a string. Values follow one another on a line; line() starts a new one, for
+/// readability.
 ///
 ///     JsonWriter json;
 ///     json.begin_object().member("name", "x").member("bytes", 4).end_object();

@@ -8,14 +8,16 @@
 
 #include "checkmate/io.h"
 #include "core/text.h"
+#include "core/try.h"
 #include "io/formats.h"
 #include "io/json_writer.h"
 
-// Node-link JSON as networkx writes it, in two flavours that differ in names and in how a node is referred
-// to:
-//   training graphs   nodes {id, name, cost_cpu, cost_ram, backward}, links {source, target}; ids are
-//   references random layered    nodes {name, duration, out_cost}, links {"0", "1"}; places in the list are
-//   references
+// Node-link JSON as networkx writes it, in two flavours. They differ in names and in how links refer to
+// nodes:
+//
+//     training graphs   nodes {id, name, cost_cpu, cost_ram, backward}, links {source, target} by id
+//     random layered    nodes {name, duration, out_cost}, links {"0", "1"} by place in the list
+//
 // Each node becomes an op with one output tensor. The order is `graph.order` where given, else the first
 // topological one.
 
@@ -56,7 +58,7 @@ class NodeLinkReader {
       if (field == 1) json_.array([&](std::size_t place) { read_node(place); });
       if (field == 2) json_.array([&](std::size_t) { read_link(); });
     });
-    if (Result<void> end = json_.finish(); !end) return end.error();
+    CHECKMATE_TRY(json_.finish());
     Result<Graph> graph = build();
     if (!graph) return graph.error().at(source);
     return graph;
@@ -144,15 +146,14 @@ class NodeLinkReader {
       }
       inputs[*to].push_back(*from);
     }
-    Result<std::vector<std::size_t>> order = order_ ? given_order() : first_topological_order(inputs);
-    if (!order) return order.error();
+    CHECKMATE_TRY(std::vector<std::size_t> order, order_ ? given_order() : first_topological_order(inputs));
 
     std::vector<TensorId> tensor_of(nodes_.size());
-    for (std::size_t k = 0; k < order->size(); ++k)
-      tensor_of[(*order)[k]] = TensorId{static_cast<std::uint32_t>(k)};
+    for (std::size_t k = 0; k < order.size(); ++k)
+      tensor_of[order[k]] = TensorId{static_cast<std::uint32_t>(k)};
     GraphBuilder builder(name_, "unit");
     builder.set_reserved_bytes(reserved_);
-    for (const std::size_t place : *order) {
+    for (const std::size_t place : order) {
       const Node& node = nodes_[place];
       OpSpec spec{.name = node.name, .cost = *node.cost, .inputs = {}, .outputs = {}};
       spec.phase = node.backward ? Phase::kBackward : Phase::kForward;

@@ -5,6 +5,7 @@
 #include "checkmate/file.h"
 #include "checkmate/io.h"
 #include "core/text.h"
+#include "core/try.h"
 #include "io/json_reader.h"
 #include "io/json_writer.h"
 
@@ -46,13 +47,12 @@ class PlanReader {
 
   Result<PlanRecord> read(const std::string& source) {
     json_.object(kPlanFields, JsonReader::Others::kRefuse, [&](std::size_t field) { read_field(field); });
-    if (Result<void> end = json_.finish(); !end) return end.error();
+    CHECKMATE_TRY(json_.finish());
     const std::string& claimed = record_.graph_sha256;
     if (!claimed.empty() && claimed != graph_sha256(graph_)) {
-      return Error{
-          ErrorCode::kInvalidPlan,
-          fmt::format("{}: the plan is for another graph, {}; remove graph_sha256 to use it all the same",
-                      source, in_quotes(record_.graph_name))};
+      return Error{ErrorCode::kInvalidPlan,
+                   fmt::format("{}: the plan is for another graph, {}; to use it anyway, remove graph_sha256",
+                               source, in_quotes(record_.graph_name))};
     }
     if (Result<void> known = check_ids(); !known) return known.error().at(source);
     if (!frees_given_) {
@@ -62,7 +62,7 @@ class PlanReader {
     }
     if (record_.plan.frees.step_count() != record_.plan.steps.size()) {
       return Error{ErrorCode::kInvalidFile,
-                   fmt::format("{}: $.frees has {} for {}; one list a step is right", source,
+                   fmt::format("{}: $.frees has {} for {}; there must be one list per step", source,
                                counted(record_.plan.frees.step_count(), "list"),
                                counted(record_.plan.steps.size(), "step"))};
     }
@@ -166,9 +166,8 @@ Result<PlanRecord> parse_plan(std::string text, const Graph& graph, const std::s
 }
 
 Result<PlanRecord> read_plan(const std::filesystem::path& path, const Graph& graph) {
-  Result<std::string> text = read_file(path);
-  if (!text) return text.error();
-  return parse_plan(std::move(*text), graph, printable(path.string(), 4096));
+  CHECKMATE_TRY(std::string text, read_file(path));
+  return parse_plan(std::move(text), graph, printable(path.string(), 4096));
 }
 
 std::string plan_to_json(const PlanRecord& record) {

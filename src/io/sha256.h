@@ -5,8 +5,8 @@
 
 namespace checkmate {
 
-/// SHA-256 (FIPS 180-4) in lower-case hexadecimal. Ours, so that linking the library does not drag in a
-/// cryptography library for one fingerprint; nothing secret depends on it.
+/// SHA-256 (FIPS 180-4) in lower-case hexadecimal. Ours, so that the library needs no cryptography library
+/// for one fingerprint; nothing secret depends on it.
 std::string sha256(std::string_view data);
 
 }  // namespace checkmate

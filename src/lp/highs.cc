@@ -42,7 +42,7 @@ struct Watch {
 };
 
 void require(HighsInt status, std::string_view doing) {
-  if (status == kHighsStatusError) throw std::logic_error(fmt::format("HiGHS refuses to {}", doing));
+  if (status == kHighsStatusError) throw std::logic_error(fmt::format("HiGHS failed to {}", doing));
 }
 
 }  // namespace
@@ -126,7 +126,7 @@ LinearSolver::LinearSolver(const LinearProgram& program) : state_(std::make_uniq
                     kHighsObjSenseMinimize, 0, cost.data(), lower.data(), upper.data(),
                     program.row_lower_.data(), program.row_upper_.data(), program.starts_.data(),
                     program.indices_.data(), program.values_.data(), state_->integrality.data()),
-      "take the program");
+      "load the program");
   for (std::size_t i = 0; i < columns; ++i) {
     if (!program.columns_[i].name.empty())
       Highs_passColName(state_->highs, static_cast<HighsInt>(i), program.columns_[i].name.c_str());
@@ -162,7 +162,7 @@ void LinearSolver::add_rows(std::span<const LinearRow> rows) {
   state_->entries += indices.size();
   require(Highs_addRows(state_->highs, static_cast<HighsInt>(rows.size()), lower.data(), upper.data(),
                         static_cast<HighsInt>(indices.size()), starts.data(), indices.data(), values.data()),
-          "take more rows");
+          "add rows");
 }
 
 LinearSolution LinearSolver::solve(const LinearOptions& options) {
@@ -238,7 +238,7 @@ LinearSolution LinearSolver::solve(const LinearOptions& options) {
 Result<std::string> LinearSolver::text(std::string_view format) {
   std::string folder = (std::filesystem::temp_directory_path() / "checkmate-model-XXXXXX").string();
   if (::mkdtemp(folder.data()) == nullptr)
-    return Error{ErrorCode::kIo, "cannot make a temporary folder for the model"};
+    return Error{ErrorCode::kIo, "cannot create a temporary folder for the model"};
   const std::string file = fmt::format("{}/model.{}", folder, format);
   const HighsInt written = Highs_writeModel(state_->highs, file.c_str());
   Result<std::string> text =

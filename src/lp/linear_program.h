@@ -77,7 +77,7 @@ struct LinearOptions {
   std::int32_t node_limit = INT32_MAX;       ///< nodes of branch and bound
   int threads = 1;
   std::uint64_t seed = 0;
-  std::span<const double> start = {};  ///< a solution to begin with
+  std::span<const double> start = {};  ///< a solution to start from
   std::function<void(const LinearProgress&)> on_progress = {};
   std::function<bool()> enough = {};  ///< asked often: true stops, as the token does
   std::stop_token stop = {};
@@ -93,11 +93,12 @@ struct LinearSolution {
   Status status = Status::kFailed;
   std::vector<double> values;  ///< empty without a solution
   double objective = LinearProgram::kInfinity;
-  double bound = -LinearProgram::kInfinity;  ///< of a stopped relaxation there is none
+  double bound = -LinearProgram::kInfinity;  ///< a stopped relaxation has none
   double seconds = 0;
 };
 
-/// HiGHS with a program in it. Solving again after a change starts from where it was. Not thread-safe.
+/// HiGHS with a program in it. Solving again after a change continues from the previous solution. Not
+/// thread-safe.
 class LinearSolver {
  public:
   explicit LinearSolver(const LinearProgram& program);

@@ -50,7 +50,7 @@ Result<Size> picture_size(const PictureOptions& options, double width, double he
   const auto fits = [](double length) { return length == 0 || (length >= 240 && length <= 4000); };
   if (!fits(options.width) || !fits(options.height)) {
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("a picture is from 240 to 4000 points wide and high, not {} x {}", options.width,
+                 fmt::format("a picture must be 240 to 4000 points wide and high, not {} x {}", options.width,
                              options.height)};
   }
   return Size{options.width == 0 ? width : options.width, options.height == 0 ? height : options.height};
@@ -60,7 +60,7 @@ bool has_room(const Box& area) { return area.width >= 60 && area.height >= 60; }
 
 Error too_small() {
   return {ErrorCode::kInvalidArgument,
-          "the picture is too small for so many names; make it larger, or leave some out"};
+          "the picture is too small for all the names; make it larger, or leave some out"};
 }
 
 double draw_title(Canvas& canvas, std::string_view title) {

@@ -62,7 +62,7 @@ Result<Size> picture_size(const PictureOptions& options, double width, double he
 /// The title, cut to the sheet; returns the y below it.
 double draw_title(Canvas& canvas, std::string_view title);
 
-/// Whether what is left beside titles and legends is enough to draw in; what to say where it is not.
+/// Whether titles and legends leave enough room to draw in, or what to say where they do not.
 bool has_room(const Box& area);
 Error too_small();
 

@@ -6,6 +6,7 @@
 
 #include "checkmate/plot.h"
 #include "core/text.h"
+#include "core/try.h"
 #include "plot/axes.h"
 
 namespace checkmate {
@@ -88,22 +89,21 @@ void draw_bars(Canvas& canvas, const BatchChart& chart, const Box& area, const S
 }  // namespace
 
 Result<std::string> plot_max_batch(std::span<const BatchBar> bars, const PictureOptions& options) {
-  if (bars.empty()) return Error{ErrorCode::kInvalidArgument, "there is no batch to draw"};
+  if (bars.empty()) return Error{ErrorCode::kInvalidArgument, "there are no batches to draw"};
   for (const BatchBar& bar : bars) {
     if (bar.batch < 0)
-      return Error{ErrorCode::kInvalidArgument, fmt::format("a batch is 0 or more, got {}", bar.batch)};
+      return Error{ErrorCode::kInvalidArgument, fmt::format("a batch must be 0 or more, got {}", bar.batch)};
   }
   const BatchChart chart(bars);
   const double suits =
       130 + 14.0 * static_cast<double>(chart.networks().size() * (chart.methods().size() + 1));
-  const Result<Size> size = picture_size(options, std::clamp(suits, 440.0, 900.0), 340);
-  if (!size) return size.error();
+  CHECKMATE_TRY(const Size size, picture_size(options, std::clamp(suits, 440.0, 900.0), 340));
 
   const std::string title = options.title.empty() ? "Largest batch" : options.title;
   std::string description = "Largest batches.";
   for (const BatchBar& bar : bars)
     description += fmt::format(" {}, {}: {}.", bar.network, bar.method, grouped(bar.batch));
-  Canvas canvas(options.format, size->width, size->height, title, description);
+  Canvas canvas(options.format, size.width, size.height, title, description);
   std::vector<LegendItem> legend;
   for (std::size_t i = 0; i < chart.methods().size(); ++i) {
     legend.push_back({chart.methods()[i], [&canvas, i](const Box& box) {
@@ -113,17 +113,17 @@ Result<std::string> plot_max_batch(std::span<const BatchBar> bars, const Picture
   const double top = draw_legend(canvas, draw_title(canvas, title) + 4, legend) + 22;
   const double high = chart.highest() == 0 ? 1 : chart.highest();
   // Room for the turned numbers on the highest bars.
-  const double room = (size->height - top - 24) / (size->height - top - 24 - 26);
-  const Ticks ticks = round_ticks(0, high * room, (size->height - top - 30) / 44);
+  const double room = (size.height - top - 24) / (size.height - top - 24 - 26);
+  const Ticks ticks = round_ticks(0, high * room, (size.height - top - 30) / 44);
   double label_width = 0;
   for (std::size_t i = 0; i < ticks.values.size(); ++i)
     label_width = std::max(label_width, canvas.width_of(ticks.text(i) + "x", kTickFont));
   const double left = kMargin + label_width + 6;
-  const Box area = {left, top, size->width - left - kMargin, size->height - top - 28};
+  const Box area = {left, top, size.width - left - kMargin, size.height - top - 28};
   if (!has_room(area)) return too_small();
   const Scale y = {0, high * room, area.bottom(), area.top};
   draw_value_axis(canvas, area, y, ticks, chart.relative() ? "x" : "",
-                  chart.relative() ? "batch, times that of keep-all; on the bars, the batch" : "batch");
+                  chart.relative() ? "batch relative to keep-all; labels show the batch" : "batch");
   draw_bars(canvas, chart, area, y);
   canvas.line({area.left, area.bottom()}, {area.right(), area.bottom()},
               {.colour = {0x555555}, .width = 0.9});

@@ -69,7 +69,7 @@ class Canvas {
   void frame(const Box& box, const Stroke& stroke);
   /// Shown without smoothing: a pixel is a rectangle.
   void image(const Box& box, const Raster& raster);
-  /// `at` is on the line that the letters stand on. Text that is no UTF-8 shows `?` for what is not.
+  /// `at` is on the line that the letters stand on. Bytes that are not UTF-8 are shown as `?`.
   void text(Point at, std::string_view text, const Font& font, Align align = Align::kLeft);
   /// The same, reading upwards.
   void turned_text(Point at, std::string_view text, const Font& font);

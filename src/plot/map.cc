@@ -5,6 +5,7 @@
 
 #include "checkmate/plot.h"
 #include "core/text.h"
+#include "core/try.h"
 #include "plot/axes.h"
 
 namespace checkmate {
@@ -34,7 +35,7 @@ void draw_cells(Canvas& canvas, const Box& area, const StageMap& map) {
   for (const StageMap::Run& run : map.recomputed) fill(run.place, run.stage, run.stage, kVermillion);
 }
 
-/// Several cells a pixel: it shows the rarest of what is there, so that no recomputation is lost.
+/// Several cells per pixel: it shows the rarest of what is there, so that no recomputation is lost.
 void draw_pixels(Canvas& canvas, const Box& area, const StageMap& map) {
   const std::size_t wide = std::min(map.ops.size(), static_cast<std::size_t>(area.width));
   const std::size_t high = std::min<std::size_t>(map.stages, static_cast<std::size_t>(area.height));
@@ -83,7 +84,7 @@ Result<std::string> plot_map(std::span<const MapPanel> panels, const PictureOpti
   if (panels.empty()) return Error{ErrorCode::kInvalidArgument, "a map needs a plan"};
   for (const MapPanel& panel : panels) {
     const bool whole = !panel.map.ops.empty() && panel.map.stages >= panel.map.ops.size();
-    if (!whole) return Error{ErrorCode::kInvalidArgument, "a map needs a stage for each op"};
+    if (!whole) return Error{ErrorCode::kInvalidArgument, "a map needs one stage per op"};
   }
   const auto count = static_cast<double>(panels.size());
   const double wide = panels.size() == 1 ? 440 : 40 + 230 * count;
@@ -96,17 +97,15 @@ Result<std::string> plot_map(std::span<const MapPanel> panels, const PictureOpti
   const double above = (title.empty() ? kMargin : kMargin + 22) + 15 + (labels ? 38 : 24);
   const double label_width = 10 + 6 * static_cast<double>(grouped(stages - 1).size());
   const double left = kMargin + label_width;
-  const Result<Size> suits = picture_size(options, wide, 0);
-  if (!suits) return suits.error();
-  const double square = (suits->width - left - kMargin - kBetween * (count - 1)) / count;
-  const Result<Size> size = picture_size(options, wide, above + std::max(square, 60.0) + 34);
-  if (!size) return size.error();
+  CHECKMATE_TRY(const Size suits, picture_size(options, wide, 0));
+  const double square = (suits.width - left - kMargin - kBetween * (count - 1)) / count;
+  CHECKMATE_TRY(const Size size, picture_size(options, wide, above + std::max(square, 60.0) + 34));
   if (square < 20)
-    return Error{ErrorCode::kInvalidArgument, "the picture is too narrow for so many maps; make it wider"};
+    return Error{ErrorCode::kInvalidArgument, "the picture is too narrow for all the maps; make it wider"};
 
   std::string description = "Stages against ops.";
   for (const MapPanel& panel : panels) description += fmt::format(" {}.", told(panel));
-  Canvas canvas(options.format, size->width, size->height, title, description);
+  Canvas canvas(options.format, size.width, size.height, title, description);
   const auto swatch = [&](const Colour& colour) {
     return [&canvas, colour](const Box& box) { canvas.fill(Box{box.left + 3, box.top, 10, 9}, colour); };
   };
@@ -119,7 +118,7 @@ Result<std::string> plot_map(std::span<const MapPanel> panels, const PictureOpti
   for (std::size_t i = 0; i < panels.size(); ++i) {
     const MapPanel& panel = panels[i];
     const Box area = {left + static_cast<double>(i) * (square + kBetween), top, square,
-                      size->height - top - 34};
+                      size.height - top - 34};
     if (labels) {
       const Font font = {.size = 10, .colour = kInk, .bold = true};
       canvas.text({area.left, top - 22}, canvas.fitted(panel.label, font, square), font);

@@ -15,8 +15,9 @@ Result<PictureFormat> picture_format(const std::filesystem::path& path) {
   if (ending == ".svg") return PictureFormat::kSvg;
   if (ending == ".png") return PictureFormat::kPng;
   if (ending == ".pdf") return PictureFormat::kPdf;
-  return Error{ErrorCode::kInvalidArgument,
-               fmt::format("{}: a picture's name ends in .svg, .png or .pdf", in_quotes(path.string()))};
+  return Error{
+      ErrorCode::kInvalidArgument,
+      fmt::format("{}: the name of a picture must end in .svg, .png or .pdf", in_quotes(path.string()))};
 }
 
 }  // namespace checkmate

@@ -9,9 +9,9 @@
 namespace checkmate {
 namespace {
 
-/// More methods, or networks, make no picture that anybody can read.
+/// A picture of more methods or networks is not readable.
 constexpr std::size_t kMostNames = 100;
-constexpr std::string_view kTooMany = "more than 100 methods or networks are too many for a picture";
+constexpr std::string_view kTooMany = "a picture shows at most 100 methods or networks";
 
 }  // namespace
 
@@ -28,7 +28,7 @@ Result<Tradeoff> parse_tradeoff(std::string_view csv, const std::string& source)
   double keep_all = 0;
   while (table.next()) {
     const Bytes bytes{table.number<std::int64_t>(budget)};
-    if (bytes > Bytes{kLargestTotal}) table.fail("a budget passes 2^62 bytes");
+    if (bytes > Bytes{kLargestTotal}) table.fail("a budget exceeds 2^62 bytes");
     auto place = std::find_if(tradeoff.methods.begin(), tradeoff.methods.end(),
                               [&](const auto& other) { return other.name == table.cell(method); });
     if (place == tradeoff.methods.end()) place = tradeoff.methods.insert(place, {table.cell(method), {}});

@@ -7,6 +7,7 @@
 #include "checkmate/simulate.h"
 #include "checkmate/solve.h"
 #include "core/text.h"
+#include "core/try.h"
 #include "plot/axes.h"
 
 namespace checkmate {
@@ -79,22 +80,19 @@ std::string more_work(const Graph& graph, Cost cost) {
 
 Result<std::string> plot_timeline(const Graph& graph, const Plan& plan, std::optional<Bytes> budget,
                                   const PictureOptions& options) {
-  const Result<Simulation> planned = simulate(graph, plan);
-  if (!planned) return planned.error();
-  const Result<Simulation> kept = simulate(graph, keep_all_plan(graph));
-  if (!kept) return kept.error();
-  const Result<Size> size = picture_size(options, 640, 330);
-  if (!size) return size.error();
+  CHECKMATE_TRY(const Simulation planned, simulate(graph, plan));
+  CHECKMATE_TRY(const Simulation kept, simulate(graph, keep_all_plan(graph)));
+  CHECKMATE_TRY(const Size size, picture_size(options, 640, 330));
 
-  const Bytes largest = std::max({planned->peak, kept->peak, budget.value_or(Bytes{0})});
+  const Bytes largest = std::max({planned.peak, kept.peak, budget.value_or(Bytes{0})});
   const ByteUnit unit = byte_unit(largest);
-  const auto steps = static_cast<double>(std::max(planned->memory.size(), kept->memory.size()));
+  const auto steps = static_cast<double>(std::max(planned.memory.size(), kept.memory.size()));
   const std::string title = options.title.empty() ? printable(graph.name(), 200) : options.title;
-  const std::string kept_text = "keep everything: " + to_string(kept->peak);
+  const std::string kept_text = "keep everything: " + to_string(kept.peak);
   const std::string plan_text =
-      fmt::format("plan: {}, {}", to_string(planned->peak), more_work(graph, planned->cost));
+      fmt::format("plan: {}, {}", to_string(planned.peak), more_work(graph, planned.cost));
   const std::string budget_text = budget ? "budget: " + to_string(*budget) : "";
-  Canvas canvas(options.format, size->width, size->height, title,
+  Canvas canvas(options.format, size.width, size.height, title,
                 fmt::format("Memory over {} steps. {}; {}{}{}.", grouped(std::llround(steps)), kept_text,
                             plan_text, budget ? "; " : "", budget_text));
 
@@ -125,18 +123,18 @@ Result<std::string> plot_timeline(const Graph& graph, const Plan& plan, std::opt
   const double top = draw_legend(canvas, draw_title(canvas, title) + 4, legend) + 22;
 
   const double high = unit.of(largest) * 1.04;
-  const Ticks memory_ticks = round_ticks(0, high == 0 ? 1 : high, (size->height - top - 50) / 44);
+  const Ticks memory_ticks = round_ticks(0, high == 0 ? 1 : high, (size.height - top - 50) / 44);
   double label_width = 0;
   for (std::size_t i = 0; i < memory_ticks.values.size(); ++i)
     label_width = std::max(label_width, canvas.width_of(memory_ticks.text(i), kTickFont));
   const double left = kMargin + label_width + 6;
   const double strip = recomputes ? 8 : 0;  // between the memory and the axis
-  const Box area = {left, top, size->width - left - kMargin - 4, size->height - top - 42 - strip};
+  const Box area = {left, top, size.width - left - kMargin - 4, size.height - top - 42 - strip};
   const Scale x = {0, steps, area.left, area.right()};
   const Scale y = {0, high == 0 ? 1 : high, area.bottom(), area.top};
   draw_value_axis(canvas, area, y, memory_ticks, "", fmt::format("memory, {}", unit.name));
-  draw_curve(canvas, area, staircase(kept->memory, x, y, unit), kept_line, 0.16);
-  draw_curve(canvas, area, staircase(planned->memory, x, y, unit), plan_line, 0.22);
+  draw_curve(canvas, area, staircase(kept.memory, x, y, unit), kept_line, 0.16);
+  draw_curve(canvas, area, staircase(planned.memory, x, y, unit), plan_line, 0.22);
   if (budget) {
     const double height = y(unit.of(*budget));
     canvas.line({area.left, height}, {area.right(), height}, budget_line);

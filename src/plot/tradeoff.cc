@@ -7,6 +7,7 @@
 
 #include "checkmate/plot.h"
 #include "checkmate/simulate.h"
+#include "core/try.h"
 #include "plot/axes.h"
 
 namespace checkmate {
@@ -56,7 +57,7 @@ std::string without_plans(const Tradeoff& tradeoff) {
   return names;
 }
 
-/// A shape a method, so that nobody needs the colour.
+/// One shape per method, so that colour is not needed.
 void draw_mark(Canvas& canvas, std::size_t shape, Point at, const Colour& colour) {
   constexpr double kRadius = 3.2;
   const auto corners = [&](std::initializer_list<Point> unit) {
@@ -186,22 +187,21 @@ Result<std::string> plot_tradeoff(const Tradeoff& tradeoff, const PictureOptions
     for (const Tradeoff::Point& point : method.points) {
       if (!(std::isfinite(point.overhead) && point.overhead >= 1)) {
         return Error{ErrorCode::kInvalidArgument,
-                     fmt::format("an overhead is 1 or more, got {}", point.overhead)};
+                     fmt::format("an overhead must be 1 or more, got {}", point.overhead)};
       }
       smallest = std::min(smallest, point.budget);
       largest = std::max(largest, point.budget);
     }
   }
   if (largest < smallest)
-    return Error{ErrorCode::kInvalidArgument, "no method has a plan: there is nothing to draw"};
-  const Result<Size> size = picture_size(options, 640, 360);
-  if (!size) return size.error();
+    return Error{ErrorCode::kInvalidArgument, "no method has a plan, so there is nothing to draw"};
+  CHECKMATE_TRY(const Size size, picture_size(options, 640, 360));
 
   const ByteUnit unit = byte_unit(largest);
   const std::string title = options.title.empty() ? "Overhead against budget" : options.title;
   std::string names;
   for (const Tradeoff::Method& method : tradeoff.methods) names += (names.empty() ? "" : ", ") + method.name;
-  Canvas canvas(options.format, size->width, size->height, title,
+  Canvas canvas(options.format, size.width, size.height, title,
                 fmt::format("Overhead against a budget from {} to {}: {}.", to_string(smallest),
                             to_string(largest), names));
   const std::vector<Series> all = series_of(tradeoff);
@@ -218,12 +218,12 @@ Result<std::string> plot_tradeoff(const Tradeoff& tradeoff, const PictureOptions
   const double top = draw_legend(canvas, draw_title(canvas, title) + 4, legend) + 22;
 
   const double high = highest_shown(tradeoff);
-  const Ticks overhead_ticks = round_ticks(1, high, (size->height - top - 50) / 40);
+  const Ticks overhead_ticks = round_ticks(1, high, (size.height - top - 50) / 40);
   double label_width = 0;
   for (std::size_t i = 0; i < overhead_ticks.values.size(); ++i)
     label_width = std::max(label_width, canvas.width_of(overhead_ticks.text(i) + "x", kTickFont));
   const double left = kMargin + label_width + 6;
-  const Box area = {left, top, size->width - left - kMargin - 8, size->height - top - 42};
+  const Box area = {left, top, size.width - left - kMargin - 8, size.height - top - 42};
   if (!has_room(area)) return too_small();
   double low_budget = unit.of(smallest);
   double high_budget = unit.of(largest);
@@ -234,7 +234,7 @@ Result<std::string> plot_tradeoff(const Tradeoff& tradeoff, const PictureOptions
   const Scale x = {low_budget, high_budget, area.left, area.right()};
   const Scale y = {1, high, area.bottom(), area.top};
   canvas.fill(no_plans(tradeoff, x, y, unit), kNone);
-  draw_value_axis(canvas, area, y, overhead_ticks, "x", "overhead, cost over running each op once");
+  draw_value_axis(canvas, area, y, overhead_ticks, "x", "overhead: cost / keep-all's cost");
   for (const Series& series : all) draw_series(canvas, series, x, y, unit);
   draw_base_axis(canvas, area, x, round_ticks(low_budget, high_budget, area.width / 70),
                  fmt::format("budget, {}", unit.name));

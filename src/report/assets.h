@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-/// The page's parts, as the files beside this one have them; cmake/report.cmake makes the definitions.
+/// The page's parts, from the files in this folder; embed_assets.cmake generates the definitions.
 namespace checkmate::report {
 
 // NOLINTBEGIN(readability-identifier-naming): constants, though not known to the compiler here

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "checkmate/validate.h"
+#include "core/try.h"
 #include "io/sha256.h"
 #include "report/assets.h"
 #include "report/report_data.h"
@@ -76,12 +77,11 @@ std::vector<ReportPoint> report_points(const std::vector<SweepPoint>& points) {
 }
 
 Result<std::string> report_html(const Graph& graph, const Plan& plan, const ReportOptions& options) {
-  if (const Result<void> valid = check(graph, plan, options); !valid) return valid.error();
-  const Result<Simulation> run = simulate(graph, plan);
-  if (!run) return run.error();
-  if (options.lower_bound && *options.lower_bound > run->cost) {
+  CHECKMATE_TRY(check(graph, plan, options));
+  CHECKMATE_TRY(const Simulation run, simulate(graph, plan));
+  if (options.lower_bound && *options.lower_bound > run.cost) {
     return Error{ErrorCode::kInvalidPlan, fmt::format("lower bound {} is above the plan's cost {}",
-                                                      options.lower_bound->count(), run->cost.count())};
+                                                      options.lower_bound->count(), run.cost.count())};
   }
   using namespace report;
   const std::string policy = fmt::format(
@@ -91,7 +91,7 @@ Result<std::string> report_html(const Graph& graph, const Plan& plan, const Repo
   return Filler(kTemplate)
       .put("@POLICY@", policy)
       .put("@STYLE@", kStyle)
-      .put("@DATA@", inside_script(report_json(graph, plan, *run, options)))
+      .put("@DATA@", inside_script(report_json(graph, plan, run, options)))
       .put("@D3@", kD3)
       .put("@SCRIPT@", kScript)
       .finish();

@@ -7,7 +7,7 @@
 
 namespace checkmate::report {
 
-/// At most so many ops are drawn as a network.
+/// The largest number of ops that are drawn as a network.
 inline constexpr std::size_t kDrawnOps = 200;
 
 /// What the page knows, as one compact JSON object. `run` is the simulation of the plan.

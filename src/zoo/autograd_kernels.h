@@ -6,8 +6,9 @@
 
 #include "zoo/autograd_tape.h"
 
-/// One function a kernel of PyTorch's ATen: what it makes, what it keeps for its gradient, and the gradient's
-/// kernels. Sizes and costs are in docs/zoo_transformers.md. `name` is the op's, below the tape's scope.
+/// One function per kernel of PyTorch's ATen: what it makes, what it keeps for its gradient, and the
+/// gradient's kernels. Sizes and costs are in docs/zoo_transformers.md. `name` is the op's, below the tape's
+/// scope.
 namespace checkmate::zoo::autograd {
 
 /// Which of its tensors a kernel with one input keeps for its gradient.
@@ -16,8 +17,8 @@ enum class Saves : std::uint8_t { kNothing, kInput, kOutput };
 /// A kernel with one input and one output of the same size.
 struct Unary {
   std::string_view kind;
-  std::int64_t cost;           ///< an element
-  std::int64_t gradient_cost;  ///< an element
+  std::int64_t cost;           ///< per element
+  std::int64_t gradient_cost;  ///< per element
   Saves saves;
 };
 inline constexpr Unary kCopy = {"clone", 1, 1, Saves::kNothing};
@@ -34,7 +35,7 @@ Value add(Tape& tape, std::string_view name, Value a, Value b);
 /// Element by element; `b` may be a constant of any size that broadcasts.
 Value multiply(Tape& tape, std::string_view name, Value a, Value b);
 Value masked_fill(Tape& tape, std::string_view name, Value x, Value mask);
-/// Random, so it runs once; the mask takes a byte an element.
+/// Random, so it runs once; the mask takes one byte per element.
 Value dropout(Tape& tape, std::string_view name, Value x);
 
 /// x times a weight of its own, x.columns x `columns`, and a bias where wanted.
@@ -49,9 +50,9 @@ Value layer_norm(Tape& tape, std::string_view name, Value x);
 /// With a weight of its own, over each row.
 Value rms_norm(Tape& tape, std::string_view name, Value x);
 
-/// One row of the table an index.
+/// One row of the table per index.
 Value embedding(Tape& tape, std::string_view name, Value table, Value indices);
-/// Non-overlapping patches: one row of `columns` a patch, the gradient for the image left out.
+/// Non-overlapping patches: one row of `columns` per patch, the gradient for the image left out.
 struct Patches {
   std::int64_t count;   ///< in all images
   std::int64_t inputs;  ///< channels x height x width of one
@@ -65,7 +66,7 @@ std::vector<Value> split(Tape& tape, std::string_view name, Value x, std::int64_
 Value slice(Tape& tape, std::string_view name, Value x, std::int64_t rows, std::int64_t columns);
 /// A view that shows the same rows `times` times.
 Value expand(Tape& tape, std::string_view name, Value x, std::int64_t times);
-/// Both in one new matrix of so many rows.
+/// Both in one new matrix with this many rows.
 Value concatenate(Tape& tape, std::string_view name, Value a, Value b, std::int64_t rows);
 
 /// Attention whose scores never reach the memory. q, k and v are (batch x sequence) x (heads x head size).

@@ -106,7 +106,7 @@ class Tape {
   Value gradient(Value value) const;
   /// The gradient of `to` is that of another value: no kernel runs and no memory is taken.
   void pass_gradient(Value to, Value gradient);
-  /// Runs a kernel that makes one gradient a target.
+  /// Runs a kernel that makes one gradient per target.
   void run_backward(const Kernel& kernel, const std::vector<Target>& targets);
   void run_backward(const Kernel& kernel, Value target) {
     run_backward(kernel, std::vector<Target>{{"", target}});
@@ -114,7 +114,7 @@ class Tape {
 
   /// The backward phase. The loss and the gradients of the parameters become outputs.
   void backward(Value loss);
-  /// The update phase: clipping by the norm of all gradients, then one step of SGD a parameter. The norm
+  /// The update phase: clipping by the norm of all gradients, then one step of SGD per parameter. The norm
   /// reads every gradient, so that no weight changes before the last one is there, in whatever order ops run.
   void clip_and_update();
 

@@ -34,7 +34,7 @@ struct Conv {
   bool bias = true;
 };
 
-/// One filter a channel.
+/// One filter per channel.
 struct DepthwiseConv {
   Extent kernel = 3;
   std::int64_t stride = 1;
@@ -72,14 +72,14 @@ class LayerNetwork {
  public:
   explicit LayerNetwork(const Shape& image);
 
-  /// What the first layer reads. It is no op and takes no memory in the training graph.
+  /// What the first layer reads. It is not an op and takes no memory in the training graph.
   static constexpr LayerId image() { return LayerId{0}; }
 
   LayerId conv(std::string name, LayerId input, const Conv& conv);
   LayerId depthwise_conv(std::string name, LayerId input, const DepthwiseConv& conv);
   LayerId transposed_conv(std::string name, LayerId input, const TransposedConv& conv);
   LayerId dense(std::string name, LayerId input, std::int64_t features);
-  /// Four parameters a channel (scale, shift, running mean and variance), three without `scale`.
+  /// Four parameters per channel (scale, shift, running mean and variance), three without `scale`.
   LayerId batch_norm(std::string name, LayerId input, bool scale = true);
   /// `kind` is `relu`, `softmax`, ...
   LayerId activation(std::string name, LayerId input, std::string kind);
@@ -102,8 +102,8 @@ class LayerNetwork {
   /// Of all layers, those that training does not change (batch norm's running statistics) included.
   std::int64_t parameter_count() const;
 
-  /// One op a layer, `loss`, which reads the last layer, and the layers' gradients in reverse order. An error
-  /// where bytes or costs pass what a graph can hold.
+  /// One op per layer, `loss`, which reads the last layer, and the layers' gradients in reverse order. An
+  /// error where bytes or costs exceed what a graph can hold.
   Result<Graph> training_graph(const std::string& name, std::int64_t batch) const;
 
  private:

@@ -8,7 +8,7 @@
 namespace checkmate::zoo {
 namespace {
 
-/// Of the pointwise convolutions, one a block.
+/// Of the pointwise convolutions, one per block.
 constexpr std::array<std::int64_t, 13> kFilters = {64,  128, 128, 256, 256,  512, 512,
                                                    512, 512, 512, 512, 1024, 1024};
 

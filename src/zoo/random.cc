@@ -59,7 +59,7 @@ class Layers {
 };
 
 /// Two neighbouring layers. Each node of the larger one has a partner in the smaller one and each node there
-/// is a partner, so that nobody is left alone; a share of the other pairs is joined as well.
+/// is a partner, so that no op is left alone; a share of the other pairs is connected as well.
 class Seam {
  public:
   Seam(const Layers& layers, std::size_t upper, double density)
@@ -294,23 +294,23 @@ constexpr std::array kLayeredParameters = {
     Parameter{"n", "100", "ops, source and sink included, 3 to 2000000"},
     kSeed,
     Parameter{"width", "0.31", "a layer has about 2 x width x sqrt(n) ops, 0 to 1"},
-    Parameter{"variation", "0.75", "by which share layers differ from that, 0 to 1"},
-    Parameter{"density", "0.2", "share of the pairs between neighbouring layers that are joined, 0 to 1"},
-    Parameter{"skips", "0.14", "share of all edges that pass over layers, 0 to 0.9"},
+    Parameter{"variation", "0.75", "how much the layers' sizes vary, as a share, 0 to 1"},
+    Parameter{"density", "0.2", "share of the pairs between neighbouring layers that are connected, 0 to 1"},
+    Parameter{"skips", "0.14", "share of all edges that skip layers, 0 to 0.9"},
 };
 
 constexpr std::array kDagParameters = {
     Parameter{"n", "100", "ops, 1 to 2000000"},
     kSeed,
-    Parameter{"degree", "2", "inputs an op, on average, 0 to 8"},
-    Parameter{"reach", "16", "how many tensors back most inputs lie at most"},
+    Parameter{"degree", "2", "average number of inputs per op, 0 to 8"},
+    Parameter{"reach", "16", "how far back most inputs are at most, in tensors"},
     Parameter{
         "features", "plain",
         "plain, or full: several outputs, workspace, resident and output tensors, ops that run once, zeros"},
 };
 
 constexpr std::array kRecipes = {
-    Recipe{{"random_layered", "random layers, as the public benchmark graphs", kLayeredParameters},
+    Recipe{{"random_layered", "random layers, like the public benchmark graphs", kLayeredParameters},
            random_layered},
     Recipe{{"random_dag", "a random sparse graph", kDagParameters}, random_dag},
 };

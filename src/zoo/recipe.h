@@ -14,8 +14,8 @@
 namespace checkmate::zoo {
 
 /// The arguments of one spec, complete: what the spec leaves out has its fallback. A wrong value is
-/// remembered, the first one as error(), and a value in range is returned in its place, so that a recipe
-/// reads all its arguments and then looks once.
+/// remembered, the first one as error(), and a value in range is returned instead, so that a recipe
+/// reads all its arguments and checks once.
 class Arguments {
  public:
   using Values = std::map<std::string, std::string, std::less<>>;
@@ -44,7 +44,7 @@ struct Recipe {
   Result<Graph> (*build)(const std::string& name, Arguments& arguments);
 };
 
-// One function a source file, in the order in which networks() lists them.
+// One function per source file, in the order of networks().
 std::span<const Recipe> chains();
 std::span<const Recipe> vggs();
 std::span<const Recipe> mobilenets();

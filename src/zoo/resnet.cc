@@ -76,7 +76,7 @@ Result<Graph> resnet_of_depth(const std::string& name, Arguments& arguments) {
 
 constexpr std::array kDeepParameters = {
     Parameter{"depth", "50", "layers with weights: 50, 101 or 152"},
-    Parameter{"repeat", "1", "so many times the blocks of each stage, 1 to 1000"},
+    Parameter{"repeat", "1", "how many times the blocks of each stage are repeated, 1 to 1000"},
     kBatch,
     kSize,
     kClasses,

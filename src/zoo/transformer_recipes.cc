@@ -30,17 +30,17 @@ constexpr std::int64_t kMostVocabulary = 262144;
 
 // More than one, so that what budgets in percent share out is activations rather than the parameters'
 // gradients.
-constexpr Parameter kBatch = {"batch", "8", "samples a step, 1 to 8192"};
-constexpr Parameter kLayers = {"layers", "0", "blocks, up to 4096; 0: what the size has"};
-constexpr Parameter kWidth = {"width", "0", "features a token, up to 16384; 0: what the size has"};
-constexpr Parameter kHeads = {"heads", "0", "heads, a divisor of the width; 0: what the size has"};
+constexpr Parameter kBatch = {"batch", "8", "samples per step, 1 to 8192"};
+constexpr Parameter kLayers = {"layers", "0", "blocks, up to 4096; 0: depends on the size"};
+constexpr Parameter kWidth = {"width", "0", "features per token, up to 16384; 0: depends on the size"};
+constexpr Parameter kHeads = {"heads", "0", "heads, a divisor of the width; 0: depends on the size"};
 constexpr Parameter kMaterialised = {"attention", "materialised",
-                                     "materialised keeps the scores, flash recomputes them in its kernel"};
+                                     "materialised: keeps the scores; flash: recomputes them in its kernel"};
 constexpr Parameter kFlash = {"attention", "flash", kMaterialised.description};
-constexpr Parameter kDropout = {"dropout", "on", "on or off; random, so its ops run once"};
-constexpr Parameter kType = {"dtype", "fp32", "fp32 or bf16: 4 or 2 bytes an element"};
+constexpr Parameter kDropout = {"dropout", "on", "on or off; it is random, so its ops run only once"};
+constexpr Parameter kType = {"dtype", "fp32", "fp32 or bf16: 4 or 2 bytes per element"};
 constexpr Parameter kUpdate = {"update", "none",
-                               "none, or sgd: an update op a parameter after the backward phase"};
+                               "none, or sgd: one update op per parameter after the backward pass"};
 
 struct Size {
   std::int64_t layers;
@@ -71,7 +71,7 @@ bool read_flash(Arguments& arguments) {
 }
 bool read_dropout(Arguments& arguments) { return arguments.choice("dropout", {"on", "off"}) == "on"; }
 
-/// What is no part of the network itself.
+/// What is not part of the network itself.
 struct StepOptions {
   std::int64_t element_bytes;
   bool update;
@@ -260,8 +260,8 @@ constexpr std::array kGpt2Parameters = {
     kLayers,
     kWidth,
     kHeads,
-    Parameter{"sequence", "1024", "tokens a sample, 1 to 65536"},
-    Parameter{"vocabulary", "50257", "different tokens, 1 to 262144"},
+    Parameter{"sequence", "1024", "tokens per sample, 1 to 65536"},
+    Parameter{"vocabulary", "50257", "size of the vocabulary, 1 to 262144"},
     kBatch,
     kMaterialised,
     kDropout,
@@ -274,8 +274,8 @@ constexpr std::array kBertParameters = {
     kLayers,
     kWidth,
     kHeads,
-    Parameter{"sequence", "512", "tokens a sample, 1 to 65536"},
-    Parameter{"vocabulary", "30522", "different tokens, 1 to 262144"},
+    Parameter{"sequence", "512", "tokens per sample, 1 to 65536"},
+    Parameter{"vocabulary", "30522", "size of the vocabulary, 1 to 262144"},
     kBatch,
     kMaterialised,
     kDropout,
@@ -289,8 +289,8 @@ constexpr std::array kVitParameters = {
     kWidth,
     kHeads,
     Parameter{"image", "224", "height and width of an image, 1 to 4096"},
-    Parameter{"patch", "0", "height and width of a patch; 0: what the size has, 16 or 14"},
-    Parameter{"classes", "1000", "classes to tell apart, 1 to 262144"},
+    Parameter{"patch", "0", "height and width of a patch; 0: 16 or 14, depending on the size"},
+    Parameter{"classes", "1000", "number of classes, 1 to 262144"},
     kBatch,
     kMaterialised,
     kType,
@@ -299,11 +299,11 @@ constexpr std::array kVitParameters = {
 
 constexpr std::array kLlamaParameters = {
     Parameter{"layers", "32", "blocks, 1 to 4096"},
-    Parameter{"width", "4096", "features a token, 1 to 16384"},
+    Parameter{"width", "4096", "features per token, 1 to 16384"},
     Parameter{"heads", "32", "heads, a divisor of the width"},
     Parameter{"hidden", "11008", "width inside the feed-forward layers, 1 to 65536"},
-    Parameter{"sequence", "2048", "tokens a sample, 1 to 65536"},
-    Parameter{"vocabulary", "32000", "different tokens, 1 to 262144"},
+    Parameter{"sequence", "2048", "tokens per sample, 1 to 65536"},
+    Parameter{"vocabulary", "32000", "size of the vocabulary, 1 to 262144"},
     kBatch,
     kFlash,
     kType,
@@ -311,13 +311,15 @@ constexpr std::array kLlamaParameters = {
 };
 
 constexpr std::array kRecipes = {
-    Recipe{{"gpt2", "GPT-2, op by op, with what autograd keeps", kGpt2Parameters}, gpt2},
-    Recipe{{"bert", "BERT with both pre-training heads, op by op, with what autograd keeps", kBertParameters},
+    Recipe{{"gpt2", "GPT-2, op by op, with the tensors that autograd keeps", kGpt2Parameters}, gpt2},
+    Recipe{{"bert", "BERT with both pre-training heads, op by op, with the tensors that autograd keeps",
+            kBertParameters},
            bert},
-    Recipe{{"vit", "Vision Transformer, op by op, with what autograd keeps", kVitParameters}, vit},
-    Recipe{
-        {"llama7b", "Llama with 7 billion parameters, op by op, with what autograd keeps", kLlamaParameters},
-        llama7b},
+    Recipe{{"vit", "Vision Transformer, op by op, with the tensors that autograd keeps", kVitParameters},
+           vit},
+    Recipe{{"llama7b", "Llama with 7 billion parameters, op by op, with the tensors that autograd keeps",
+            kLlamaParameters},
+           llama7b},
 };
 
 }  // namespace

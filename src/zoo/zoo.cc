@@ -28,7 +28,7 @@ const std::vector<Recipe>& recipes() {
 Error unknown(std::string_view what, std::string_view given, const std::vector<std::string_view>& known) {
   return {ErrorCode::kInvalidArgument,
           known.empty()
-              ? fmt::format("unknown {} {}; it takes none", what, in_quotes(given))
+              ? fmt::format("unknown {} {}; this network has none", what, in_quotes(given))
               : fmt::format("unknown {} {}; known are {}", what, in_quotes(given), fmt::join(known, ", "))};
 }
 
@@ -43,7 +43,7 @@ Result<Arguments> parse_arguments(const Network& network, std::string_view text)
     const std::string_view key = pair.substr(0, pair.find('='));
     if (key.size() == pair.size()) {
       return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("{} is no parameter; write name=value", in_quotes(pair))};
+                   fmt::format("{} is not a parameter; write name=value", in_quotes(pair))};
     }
     if (std::find(known.begin(), known.end(), key) == known.end()) return unknown("parameter", key, known);
     if (!values.emplace(key, pair.substr(key.size() + 1)).second) {
@@ -81,6 +81,16 @@ Result<Graph> build(std::string_view spec) {
   Result<Graph> graph = recipe->build(std::string(spec), *arguments);
   if (!graph) return graph.error().at(place);
   return graph;
+}
+
+Result<std::string> with_batch(std::string_view spec, std::int64_t batch) {
+  const std::size_t query = spec.find('?');
+  const std::string_view parameters = query == std::string_view::npos ? "" : spec.substr(query + 1);
+  if (parameters.starts_with("batch=") || parameters.find("&batch=") != std::string_view::npos) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{}: omit batch=; it is determined", in_quotes(spec))};
+  }
+  return fmt::format("{}{}batch={}", spec, query == std::string_view::npos ? "?" : "&", batch);
 }
 
 }  // namespace checkmate::zoo

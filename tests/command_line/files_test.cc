@@ -19,7 +19,7 @@ TEST(CommandLineFiles, RefusesWrongFiles) {
   const std::string whole = graph_to_json(diamond());
   EXPECT_THAT(complaint({"info", folder.file("empty.json", "")}),
               AllOf(HasSubstr("empty.json"), HasSubstr("the file is empty")));
-  EXPECT_THAT(complaint({"info", folder.file("cut.json", whole.substr(0, 100))}), HasSubstr("cut off"));
+  EXPECT_THAT(complaint({"info", folder.file("cut.json", whole.substr(0, 100))}), HasSubstr("truncated"));
   EXPECT_THAT(complaint({"info", folder.file("deep.json", std::string(100000, '['))}),
               HasSubstr("deep.json"));
   EXPECT_THAT(complaint({"info", folder.path().string()}), HasSubstr("Is a directory"));
@@ -68,7 +68,7 @@ TEST(CommandLineFiles, LooksForThePlaceOfItsFileBeforeTheWork) {
   EXPECT_THAT(complaint({"plot", "tradeoff", "zoo:linear?n=4", "-o", "/no/such/file.svg"}),
               HasSubstr("no folder '/no/such'"));
   EXPECT_EQ(complaint({"report", "zoo:linear?n=4", "--method", "milp"}),
-            "checkmate: --method is how to look for a plan within a --budget\n");
+            "checkmate: --method needs a --budget to search for a plan\n");
 }
 
 }  // namespace

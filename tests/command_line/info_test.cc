@@ -30,7 +30,7 @@ TEST(InfoVerb, SaysThatNamesRepeat) {
     b.add_op_with_output({.name = "twin", .cost = Cost{1}, .inputs = {}, .outputs = {}}, Bytes{1});
   const std::string file = folder.file("twins.json", graph_to_json(std::move(b).build().value()));
   EXPECT_THAT(checkmate({"info", file}).out,
-              HasSubstr("1 op has the name of an earlier one; that is allowed"));
+              HasSubstr("1 op has the same name as an earlier one; that is allowed"));
 }
 
 TEST(InfoVerb, TakesCostModels) {

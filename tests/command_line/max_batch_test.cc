@@ -17,7 +17,7 @@ TEST(MaxBatchVerb, FindsTheLargestBatch) {
   EXPECT_THAT(run.out, AllOf(HasSubstr("\"batch\": 222"), HasSubstr("\"proven\": false"),
                              HasSubstr("\"upper_limit\": 289")));
   EXPECT_THAT(complaint({"max-batch", "zoo:vgg19?batch=3", "--memory", "16GB"}),
-              HasSubstr("leave out batch="));
+              HasSubstr("omit batch="));
   EXPECT_THAT(complaint({"max-batch", "graph.json", "--memory", "16GB"}), HasSubstr("zoo:NAME"));
   EXPECT_THAT(complaint({"max-batch", "zoo:vgg19", "--memory", "60%"}), HasSubstr("--memory"));
   EXPECT_EQ(checkmate({"max-batch", "zoo:vgg19", "--memory", "1GB"}).exit_code, 2);

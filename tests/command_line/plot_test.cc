@@ -67,7 +67,7 @@ TEST(PlotVerb, DrawsTradeoffsAndBatches) {
   EXPECT_EQ(checkmate({"plot", "max-batch", "--from", table, "-o", file("d.pdf")}).exit_code, 0);
   EXPECT_THAT(complaint({"plot", "max-batch", "zoo:vgg19", "-o", file("no.svg")}), HasSubstr("--memory"));
   EXPECT_THAT(complaint({"plot", "max-batch", "zoo:vgg19?batch=2", "--memory", "1GB", "-o", file("no.svg")}),
-              HasSubstr("without batch="));
+              HasSubstr("omit batch="));
   EXPECT_FALSE(std::filesystem::exists(file("no.svg")));
 }
 

@@ -13,12 +13,12 @@ using ::testing::StartsWith;
 
 TEST(CommandLine, NamesWhatIsUnknown) {
   EXPECT_THAT(complaint({}), HasSubstr("give a verb: solve"));
-  EXPECT_THAT(complaint({"sovle"}), HasSubstr("unknown verb 'sovle'; the nearest is solve"));
+  EXPECT_THAT(complaint({"sovle"}), HasSubstr("unknown verb 'sovle'; perhaps you meant solve"));
   EXPECT_THAT(complaint({"frobnicate"}), HasSubstr("unknown verb 'frobnicate'; known are solve, compare"));
   EXPECT_THAT(complaint({"solve", "zoo:linear?n=4", "--budgt", "60%"}),
-              HasSubstr("unknown option '--budgt'; the nearest is --budget"));
+              HasSubstr("unknown option '--budgt'; perhaps you meant --budget"));
   EXPECT_THAT(complaint({"plot", "tradeof", "-o", "x.svg"}),
-              HasSubstr("unknown picture 'tradeof'; the nearest is tradeoff"));
+              HasSubstr("unknown picture 'tradeof'; perhaps you meant tradeoff"));
   EXPECT_EQ(checkmate({"help"}).out, checkmate({"--help"}).out);
   EXPECT_THAT(complaint({"info"}), HasSubstr("GRAPH is required"));
   EXPECT_THAT(complaint({"info", "zoo:unet", "--potato"}),
@@ -45,7 +45,7 @@ TEST(CommandLine, RefusesNumbersThatDoNotFit) {
   for (const char* flag : {"--seed", "--moves", "--threads", "--samples"}) {
     for (const char* value : {huge, "1e3", "0x10", "1.5", "", " 7"}) {
       EXPECT_THAT(refusal(flag, value),
-                  AllOf(HasSubstr(std::string(flag) + " is a whole number from -"), HasSubstr(value)))
+                  AllOf(HasSubstr(std::string(flag) + " must be a whole number from -"), HasSubstr(value)))
           << value;
     }
   }
@@ -60,9 +60,9 @@ TEST(CommandLine, RefusesNumbersThatDoNotFit) {
 TEST(CommandLine, RefusesWhatContradictsItself) {
   EXPECT_THAT(complaint({"info", "zoo:linear", "solve", "zoo:linear", "--budget", "5"}), HasSubstr("solve"));
   EXPECT_THAT(complaint({"solve", "zoo:linear", "--budget", "100%", "--seed", "-1"}),
-              HasSubstr("--seed is 0 or more"));
+              HasSubstr("--seed must be 0 or more"));
   EXPECT_THAT(complaint({"solve", "zoo:linear", "--budget", "100%", "--moves", "-1"}),
-              HasSubstr("--moves is 0 or more"));
+              HasSubstr("--moves must be 0 or more"));
   EXPECT_THAT(complaint({"solve", "zoo:linear", "--budget", "100%", "--plan", "-", "--json"}),
               HasSubstr("standard output"));
   EXPECT_THAT(complaint({"solve", "zoo:linear", "--budget", "100%", "--plan", "-", "--explain"}),

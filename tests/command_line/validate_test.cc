@@ -21,7 +21,7 @@ TEST(ValidateVerb, FindsFalseClaims) {
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_THAT(run.out,
               AllOf(HasSubstr("says cost 1, but it is 10"), HasSubstr("says peak_bytes 2, but it is 30"),
-                    HasSubstr("lower_bound 99, above the cost 10")));
+                    HasSubstr("lower_bound 99, which is above the cost 10")));
   EXPECT_THAT(run.err, HasSubstr("3 violations"));
 }
 

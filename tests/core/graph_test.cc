@@ -117,8 +117,8 @@ TEST(GraphBuilder, ReportsEveryInconsistencyAtOnce) {
   std::string all;
   for (const Error& problem : b.problems()) all += problem.message + "\n";
   for (const char* part : {"'orphan' is made by no op", "'twice' has -4 bytes", "'twice' is made by 2 ops",
-                           "both resident and an output", "resident but an op makes it", "'f' costs -1",
-                           "workspace of -2", "'h' has no output", "fixed bytes are -1"}) {
+                           "both resident and an output", "resident, but an op makes it", "'f' costs -1",
+                           "workspace of -2", "'h' has no output", "reserved bytes are -1"}) {
     EXPECT_THAT(all, HasSubstr(part));
   }
   const Result<Graph> graph = std::move(b).build();

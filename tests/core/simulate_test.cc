@@ -133,7 +133,7 @@ TEST(Simulate, RefusesACostThatOverflows) {
   GraphBuilder b("g");
   b.add_op_with_output({.name = "f", .cost = Cost{kLargestTotal}, .inputs = {}, .outputs = {}}, Bytes{1});
   const Graph graph = std::move(b).build().value();
-  EXPECT_THAT(why_not(graph, tight(graph, {OpId{0}, OpId{0}})), HasSubstr("cost passes 2^63"));
+  EXPECT_THAT(why_not(graph, tight(graph, {OpId{0}, OpId{0}})), HasSubstr("cost exceeds 2^63"));
 }
 
 TEST(KeepAllPeak, LeavesOutTheFixedBytes) {

@@ -64,9 +64,9 @@ TEST(Validate, NamesStepOpAndTensor) {
   const std::vector<Violation> found = validate(graph, *plan_from_steps(graph, {kA, kX, kB, kY}), kPlenty);
   ASSERT_EQ(found.size(), 3U);  // out of order, x missing, and a's free of x comes before x
   EXPECT_EQ(describe(graph, found[0]),
-            "step 0 (op 1 'a') is a first run before that of an op listed earlier");
+            "step 0 (op 1 'a') is a first run that comes before the first run of an earlier op");
   EXPECT_EQ(describe(graph, found[1]),
-            "after step 0 (op 1 'a') tensor 0 'x' is freed, which is not in memory");
+            "after step 0 (op 1 'a'), tensor 0 'x' is freed, which is not in memory");
   EXPECT_EQ(describe(graph, found[2]), "step 0 (op 1 'a') reads tensor 0 'x', which is not in memory");
 }
 

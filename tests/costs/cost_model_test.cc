@@ -94,7 +94,7 @@ TEST(CostModel, RefusesFlopsOfCostsThatCountNoArithmetic) {
   const Graph timed = graph_of({{"mm", 21}}, "ns");
   for (const char* const spec : {"flops", "roofline:v100"}) {
     EXPECT_THAT(why_not(timed, spec),
-                AllOf(HasSubstr("needs costs in mac or flop, but those of graph 'test?batch=4' are in 'ns'"),
+                AllOf(HasSubstr("needs costs in mac or flop, but graph 'test?batch=4' has them in 'ns'"),
                       HasSubstr("(file)"), HasSubstr("cost_unit")));
   }
 }
@@ -201,10 +201,10 @@ TEST(Roofline, RefusesDevicesAndTypesThatItDoesNotKnow) {
   EXPECT_THAT(why_not(graph, "roofline"), HasSubstr("unknown device ''"));
   EXPECT_THAT(why_not(graph, "roofline:"), HasSubstr("unknown device ''"));
   EXPECT_THAT(why_not(graph, "roofline:v100:bf16"),
-              HasSubstr("v100 does not compute in 'bf16'; it does in fp32, fp16"));
-  EXPECT_THAT(why_not(graph, "roofline:cpu:tf32"), EndsWith("it does in fp32"));
-  EXPECT_THAT(why_not(graph, "roofline:a100:"), HasSubstr("''; it does in fp32, tf32, fp16, bf16"));
-  EXPECT_THAT(why_not(graph, "roofline:a100:fp16:x"), HasSubstr("does not compute in 'fp16:x'"));
+              HasSubstr("v100 does not support 'bf16'; it supports fp32, fp16"));
+  EXPECT_THAT(why_not(graph, "roofline:cpu:tf32"), EndsWith("it supports fp32"));
+  EXPECT_THAT(why_not(graph, "roofline:a100:"), HasSubstr("''; it supports fp32, tf32, fp16, bf16"));
+  EXPECT_THAT(why_not(graph, "roofline:a100:fp16:x"), HasSubstr("does not support 'fp16:x'"));
   EXPECT_THAT(cost_devices(), ElementsAre("v100", "a100", "h100", "cpu"));
 }
 

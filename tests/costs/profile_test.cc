@@ -179,7 +179,7 @@ TEST(Profile, KnowsTheBatchFromTheGraphsNameOrTheSpec) {
   EXPECT_THAT(costs(measured(two_ops(2), entries, "?batch=4")), ElementsAre(140, 2));
   EXPECT_THAT(costs(measured(two_ops(2, "a name"), entries, "?batch=2")), ElementsAre(120, 1));
   EXPECT_THAT(why_not(measured(two_ops(2, "a name"), entries)),
-              HasSubstr("the batch of graph 'a name' is not known; write profile:FILE?batch=B"));
+              HasSubstr("the batch of graph 'a name' is unknown; write profile:FILE?batch=B"));
   for (const char* const wrong : {"?batch=", "?batch=0", "?batch=two", "?batch=1073741825"}) {
     EXPECT_THAT(why_not(measured(two_ops(2), entries, wrong)),
                 HasSubstr("batch must be a whole number from 1 to 1073741824, got '"));
@@ -189,8 +189,9 @@ TEST(Profile, KnowsTheBatchFromTheGraphsNameOrTheSpec) {
 TEST(Profile, NamesTheFirstOpsThatItLacksAndHowMany) {
   EXPECT_THAT(why_not(measured(two_ops(4), {op_entry("act", 4, 1)})),
               HasSubstr("no measurement of 1 op ('fc'); measure them at batch 4, or at two batch sizes"));
-  EXPECT_THAT(why_not(measured(two_ops(4), {op_entry("act", 8, 1)})),
-              HasSubstr("no measurement of 1 op ('fc'), and only one, at another batch, of 1 op ('act'); "));
+  EXPECT_THAT(
+      why_not(measured(two_ops(4), {op_entry("act", 8, 1)})),
+      HasSubstr("no measurement of 1 op ('fc'), and only one measurement, at another batch, of 1 op"));
   EXPECT_THAT(why_not(measured(zoo::build("vgg16?batch=2").value(), {op_entry("fc1", 2, 1)})),
               HasSubstr("no measurement of 44 ops ('block1_conv1', 'block1_conv2', 'block1_pool', ...);"));
 }
@@ -198,8 +199,8 @@ TEST(Profile, NamesTheFirstOpsThatItLacksAndHowMany) {
 TEST(Profile, ReportsTheFileThatItCannotRead) {
   EXPECT_THAT(why_not(with_cost_model(two_ops(1), "profile:no/such/file.json")),
               AllOf(HasSubstr("no/such/file.json"), Not(HasSubstr("cost model"))));
-  EXPECT_THAT(why_not(with_cost_model(two_ops(1), "profile:")), HasSubstr("names no file"));
-  EXPECT_THAT(why_not(with_cost_model(two_ops(1), "profile")), HasSubstr("names no file"));
+  EXPECT_THAT(why_not(with_cost_model(two_ops(1), "profile:")), HasSubstr("no file is given"));
+  EXPECT_THAT(why_not(with_cost_model(two_ops(1), "profile")), HasSubstr("no file is given"));
 }
 
 TEST(Profile, RefusesWhatIsNoProfile) {

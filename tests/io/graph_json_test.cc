@@ -83,10 +83,10 @@ TEST(GraphJson, RefusesWrongNumbers) {
 TEST(GraphJson, RefusesWrongFormatsAndVersions) {
   EXPECT_THAT(why_not(with("checkmate.graph", "checkmate.plan")), HasSubstr("another kind of file"));
   EXPECT_THAT(why_not(with("\"version\": 1", "\"version\": 2")),
-              HasSubstr("version 2 of the format is not known"));
+              HasSubstr("version 2 of the format is unknown"));
   EXPECT_THAT(why_not("{\"hello\": 1}"), HasSubstr("neither a checkmate.graph"));
   EXPECT_THAT(why_not("[1, 2]"), HasSubstr("expected an object"));
-  EXPECT_THAT(why_not("7"), HasSubstr("expected JSON, an object"));
+  EXPECT_THAT(why_not("7"), HasSubstr("expected a JSON object"));
 }
 
 TEST(GraphJson, RefusesUnknownRepeatedAndMissingMembers) {
@@ -107,7 +107,7 @@ TEST(GraphJson, RefusesEveryTruncation) {
     EXPECT_THAT(graph.error().message, HasSubstr("g.json")) << size;
   }
   EXPECT_THAT(why_not(""), HasSubstr("empty"));
-  EXPECT_THAT(why_not(whole.substr(0, whole.find("\"ops\"") + 3)), HasSubstr("cut off"));
+  EXPECT_THAT(why_not(whole.substr(0, whole.find("\"ops\"") + 3)), HasSubstr("truncated"));
 }
 
 TEST(GraphJson, RefusesTextAfterTheEnd) {

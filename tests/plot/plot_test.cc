@@ -219,10 +219,10 @@ TEST(Plot, RefusesWrongTables) {
   EXPECT_THAT(complaint("-1,0.2,auto,feasible,150,1.5,190,120,,0.1\n"), HasSubstr("0 or more"));
   EXPECT_THAT(complaint("1,0.2,auto,feasible,150,nan,190,120,,0.1\n"), HasSubstr("overhead is 'nan'"));
   EXPECT_THAT(complaint("\"1,0.2\n"), HasSubstr("quotation mark"));
-  EXPECT_THAT(complaint("9223372036854775807,1,auto,infeasible,,,,5,,0\n"), HasSubstr("passes 2^62"));
+  EXPECT_THAT(complaint("9223372036854775807,1,auto,infeasible,,,,5,,0\n"), HasSubstr("exceeds 2^62"));
   std::string many;
   for (int i = 0; i < 200; ++i) many += fmt::format("1,0.2,m{},feasible,150,1.5,190,120,,0.1\n", i);
-  EXPECT_THAT(complaint(many), HasSubstr("too many for a picture"));
+  EXPECT_THAT(complaint(many), HasSubstr("at most 100 methods"));
   EXPECT_THAT(parse_tradeoff("", "t.csv").error().message, HasSubstr("no column 'budget_bytes'"));
   EXPECT_THAT(parse_batches("network,method\na,b\n").error().message, HasSubstr("no column 'batch'"));
 }

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+import checkmate
 from checkmate import Graph, Op, Tensor
 
 MIB = 2**20
+ISA_LINE = pytest.StashKey[str]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before any test runs a bfloat16 kernel: see the script, which does not load torch into tests that do not need it."""
+    if find_spec("torch"):
+        script = Path(checkmate.__file__).parent / "torch" / "processor.py"
+        run = subprocess.run([sys.executable, "-P", script], capture_output=True, text=True, check=True)
+        config.stash[ISA_LINE] = run.stderr.strip()
+        if run.stdout:
+            name, _, value = run.stdout.strip().partition("=")
+            os.environ[name] = value
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if line := config.stash.get(ISA_LINE, ""):
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture

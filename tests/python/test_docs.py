@@ -76,7 +76,7 @@ def test_commands_for_the_machine_are_those_that_ci_runs() -> None:
     known = {
         "make demo": "examples/python/train.py by test_examples.py, compare by the README's own commands",
         "make test": "CI itself",
-        "make build": "before these tests",
+        "make setup-demo build": "before these tests; make test installs more",
         "pip install .": "scripts/test_python.sh",
         'export PATH="$PWD/build/bin:$PWD/.venv/bin:$PATH" PYTHONPATH="$PWD/build/python"': "snippets.Reader sets the same",
     }

@@ -174,8 +174,8 @@ def test_refuses_wrong_parts(make: Callable[[], object], exception: type[Excepti
 BAD_GRAPHS: list[tuple[list[Tensor], list[Op], str]] = [
     ([], [], "no op"),
     ([Tensor("x", 1)], [Op("f", 1, [], [7])], "7"),
-    ([Tensor("x", -1)], [Op("f", 1, [], [0])], "tensor 0 'x' has -1 bytes; a size is 0 or more"),
-    ([Tensor("x", 1)], [Op("f", -1, [], [0])], "op 0 'f' costs -1; a cost is 0 or more"),
+    ([Tensor("x", -1)], [Op("f", 1, [], [0])], "tensor 0 'x' has -1 bytes; a size must be 0 or more"),
+    ([Tensor("x", 1)], [Op("f", -1, [], [0])], "op 0 'f' costs -1; a cost must be 0 or more"),
     ([Tensor("x", 1)], [Op("f", 1, [], [0]), Op("g", 1, [], [0])], "x"),
     ([Tensor("x", 1), Tensor("y", 1)], [Op("f", 1, [], [0])], "y"),
     ([Tensor("x", 1), Tensor("y", 1)], [Op("f", 1, [1], [0]), Op("g", 1, [0], [1])], "cycle"),

@@ -74,7 +74,7 @@ def test_refuses_what_breaks_the_budget_the_order_or_the_types(two_layers: Graph
         Plan.from_steps(two_layers, [0, 1, 2, 3, 4], "20MiB")
     with pytest.raises(Error, match="dropout"):
         Plan.from_steps(full_featured, [0, 1, 1, 2, 3])  # runs once
-    with pytest.raises(Error, match="order is fixed or free"):
+    with pytest.raises(Error, match="order must be fixed or free"):
         Plan.from_steps(two_layers, [0, 1, 2, 3, 4], order="any")
     with pytest.raises(Error, match="0 or more"):
         Plan.from_steps(two_layers, [0, -1])

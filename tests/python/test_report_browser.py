@@ -20,7 +20,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from report_page import DRIVER, Page, open_browser
 
-pytestmark = pytest.mark.skipif(DRIVER is None, reason="no chromedriver here: make setup installs Debian's chromium-driver")
+pytestmark = pytest.mark.skipif(DRIVER is None, reason="no chromedriver here: make setup-test installs Debian's chromium-driver")
 WICKED = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 
 
@@ -32,7 +32,7 @@ def browser() -> Iterator[webdriver.Chrome]:
 
 def captured() -> Plan:
     """A GPT-2 of three layers, as PyTorch runs it."""
-    networks = pytest.importorskip("networks", reason="no PyTorch or no transformers here: make setup installs them")
+    networks = pytest.importorskip("networks", reason="no PyTorch or no transformers here: make setup-test installs them")
     graph = checkmate.compile(*networks.gpt2(), costs="flops").graph
     return checkmate.solve(graph, "70%", method="linear-greedy", time_limit=3600)
 

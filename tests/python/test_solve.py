@@ -119,7 +119,7 @@ def test_says_what_a_method_without_a_plan_would_need(two_layers: Graph) -> None
 WRONG_OPTIONS: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"method": "x"}, Error, "unknown method 'x'; known are auto"),
     ({"method": 1}, TypeError, "method must be a string"),
-    ({"order": "x"}, Error, "order is fixed or free, got 'x'"),
+    ({"order": "x"}, Error, "order must be fixed or free, got 'x'"),
     ({"time_limit": 0}, Error, "time limit must be positive"),
     ({"time_limit": float("nan")}, Error, "time_limit must be a number, got nan"),
     ({"time_limit": "60"}, TypeError, "time_limit must be a number"),

@@ -5,7 +5,9 @@
 #include <map>
 #include <memory>
 
+#include "commands.h"
 #include "console.h"
+#include "core/try.h"
 #include "flags.h"
 #include "interrupt.h"
 #include "progress_line.h"
@@ -44,12 +46,10 @@ std::vector<std::string> row(const Graph& graph, const std::string& method, cons
   return cells;
 }
 
-int run(const Flags& flags) {
-  Result<Problem> problem = flags.problem.load();
-  if (!problem) return report(problem.error());
-  auto& [graph, options] = *problem;
-  const Result<std::vector<std::string>> chosen = parse_methods(flags.methods);
-  if (!chosen) return report(chosen.error());
+Result<int> run(const Flags& flags) {
+  CHECKMATE_TRY(Problem problem, flags.problem.load());
+  auto& [graph, options] = problem;
+  CHECKMATE_TRY(const std::vector<std::string> chosen, parse_methods(flags.methods));
   const Interrupt interrupt;
   const Bytes keep_all = keep_all_peak(graph);
   Table table({"method", "status", "overhead", "peak", "of keep-all", "gap", "time"},
@@ -61,26 +61,26 @@ int run(const Flags& flags) {
   Status best = Status::kUnknown;
   std::optional<SolveResult> cheapest;
   std::map<std::string, std::vector<std::string>> notes;  // methods by what they say
-  for (const std::string& method : *chosen) {
+  for (const std::string& method : chosen) {
     options.method = method;
-    const Result<SolveResult> result = [&, &graph = graph, &options = options] {
+    CHECKMATE_TRY(const SolveResult result, [&, &graph = graph, &options = options] {
       const ProgressLine line(method + ": ", graph, options);
       return solve(graph, options, interrupt.token());
-    }();
-    if (!result) return report(result.error());
-    if (result->plan && (!cheapest || result->cost < cheapest->cost)) cheapest = *result;
-    best = std::min(best, result->status);
-    table.add(row(graph, method, *result, keep_all));
-    if (!result->plan && !result->sufficient) notes[result->detail].push_back(method);
-    write_answer(json.line(), graph, options, *result);
+    }());
+    if (result.plan && (!cheapest || result.cost < cheapest->cost)) cheapest = result;
+    best = std::min(best, result.status);
+    table.add(row(graph, method, result, keep_all));
+    if (!result.plan && !result.sufficient) notes[result.detail].push_back(method);
+    write_answer(json.line(), graph, options, result);
     if (interrupt.token().stop_requested()) break;
   }
   json.line().end_array().end_object();
   if (flags.json) {
     fmt::print("{}\n", json.text());
   } else {
-    print_line(fmt::format("budget {} of {} for keep-all, {} of both fixed", to_string(options.budget),
-                           to_string(keep_all + graph.fixed_bytes()), to_string(graph.fixed_bytes())));
+    print_line(fmt::format("budget {}, keep-all {}; both include {} of fixed memory",
+                           to_string(options.budget), to_string(keep_all + graph.fixed_bytes()),
+                           to_string(graph.fixed_bytes())));
     table.print();
     if (cheapest) {
       fmt::print("\n");
@@ -100,7 +100,7 @@ void add_compare(Parser& parser) {
   verb.example("checkmate compare 'zoo:unet?batch=32' --budget 60%");
   flags->problem.add_to(verb);
   verb.option("--methods", flags->methods,
-              "which, separated by commas; all that look for plans, but brute force, unless told");
+              "methods to run, separated by commas; by default all that find plans except brute force");
   verb.flag("--json", flags->json, "print one JSON object");
 }
 

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "flags.h"
+#include "commands.h"
 
 namespace checkmate::tool {
 namespace {

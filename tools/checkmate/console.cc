@@ -30,7 +30,7 @@ std::size_t table_width(const Rows& rows) {
   return std::accumulate(widths.begin(), widths.end(), kBetween * (widths.size() - 1));
 }
 
-/// The rows as far as they fit so many columns.
+/// The rows, reduced to this number of columns.
 Rows narrowed(Rows rows, const std::vector<std::string>& spare, std::size_t columns) {
   for (const std::string& name : spare) {
     if (table_width(rows) <= columns) break;

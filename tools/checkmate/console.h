@@ -26,25 +26,25 @@ class Table {
 inline constexpr std::size_t kFactColumn = 22;  ///< where the values begin
 /// `name   value`, aligned over several lines; on a terminal, long values are broken between words.
 void print_fact(std::string_view name, std::string_view value);
-/// A line of its own, broken in the same way, below itself where something stands before it.
+/// A line of its own, broken in the same way; continuation lines are indented by the width of `before`.
 void print_line(std::string_view text, std::string_view before = {});
 
-/// Before long work: whether there is a folder to write the file into. Always, for `-`.
+/// To be called before long work: an error unless the folder of the file exists. Never an error for `-`.
 Result<void> folder_is_there(const std::string& path);
 /// To a file, whole or not at all, or to stdout for `-`.
 Result<void> write_output(const std::string& path, std::string_view text);
 
-/// `name: 69.8 KiB`, of a file that is there now.
+/// `name: 69.8 KiB`, for a file that was written.
 void print_written(std::string_view path, std::size_t size);
 
 /// 1.0525 as `1.0525x`; a share such as 0.012 as `1.2%`.
 std::string times(double ratio);
 std::string percent(double share);
-/// A share that is a bound: small ones with more digits, rounded up; 0 only where it is.
+/// A share that is an upper bound: rounded up, small ones with more digits; 0 only where it is 0.
 std::string percent_at_most(double share);
 std::string seconds_text(double seconds);
 
-/// Progress goes to stderr, and only where somebody watches.
+/// Progress goes to stderr, and only to a terminal.
 bool progress_wanted();
 
 }  // namespace checkmate::tool

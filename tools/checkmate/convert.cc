@@ -2,7 +2,9 @@
 
 #include <memory>
 
+#include "commands.h"
 #include "console.h"
+#include "core/try.h"
 #include "flags.h"
 
 namespace checkmate::tool {
@@ -21,19 +23,16 @@ Result<std::string> converted(const Flags& flags, const Graph& graph) {
   if (flags.format == "dot") return graph_to_dot(graph);
   if (flags.format == "node-link") return graph_to_node_link(graph);
   if (flags.budget.empty())
-    return Error{ErrorCode::kInvalidArgument, "the program needs a --budget, for example 60%"};
-  const Result<Bytes> budget = parse_budget(graph, flags.budget);
-  if (!budget) return budget.error();
-  return milp_text(graph, {.budget = *budget, .free_stages = flags.stages == "free"}, flags.format);
+    return Error{ErrorCode::kInvalidArgument, "mps and lp need a --budget, for example 60%"};
+  CHECKMATE_TRY(const Bytes budget, parse_budget(graph, flags.budget));
+  return milp_text(graph, {.budget = budget, .free_stages = flags.stages == "free"}, flags.format);
 }
 
-int run(const Flags& flags) {
-  const Result<Graph> graph = flags.graph.load();
-  if (!graph) return report(graph.error());
-  const Result<std::string> text = converted(flags, *graph);
-  if (!text) return report(text.error());
-  const Result<void> written = write_output(flags.output, *text);
-  return written ? kDone : report(written.error());
+Result<int> run(const Flags& flags) {
+  CHECKMATE_TRY(const Graph graph, flags.graph.load());
+  CHECKMATE_TRY(const std::string text, converted(flags, graph));
+  CHECKMATE_TRY(write_output(flags.output, text));
+  return kDone;
 }
 
 }  // namespace
@@ -45,10 +44,10 @@ void add_convert(Parser& parser) {
   flags->graph.add_to(verb);
   verb.choice(
       "--to", flags->format, {"json", "node-link", "dot", "mps", "lp"},
-      "json (ours), node-link (networkx), dot (Graphviz), or the paper's program at a budget: mps, lp");
+      "json (our format), node-link (networkx), dot (Graphviz); mps or lp: the paper's MILP at a budget");
   verb.option("-b,--budget", flags->budget, "for mps and lp");
   verb.choice("--stages", flags->stages, {"frontier", "free"}, "for mps and lp");
-  verb.option("-o,--output", flags->output, "the file; - for the standard output");
+  verb.option("-o,--output", flags->output, "output file; - for the standard output");
 }
 
 }  // namespace checkmate::tool

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "commands.h"
 #include "console.h"
 #include "core/text.h"
 
@@ -51,7 +52,7 @@ void print_recomputed(const Graph& graph, const Explanation& plan) {
 
 void print_kept(const Graph& graph, const Explanation& plan) {
   if (plan.kept.empty()) return;
-  fmt::print("\nkeeps the longest\n");
+  fmt::print("\nlongest kept\n");
   print_first({"tensor", "size", "steps", "from", "to"}, plan.kept, "more stay",
               [&](const LiveInterval& stay) -> std::vector<std::string> {
                 return {printable(graph.name(stay.tensor)), to_string(graph.bytes(stay.tensor)),
@@ -88,7 +89,7 @@ std::string with_less(const Graph& graph, const PriceOfMemory& price) {
     return fmt::format("{}: {}", proven ? "no plan fits" : "no plan found", price.less.detail);
   }
   if (*price.less_costs < Cost{0})
-    return "even cheaper: the search was cut short, give it more time or this smaller budget";
+    return "even cheaper: the search stopped early; give it more time, or use this smaller budget";
   return fmt::format("{}, costs {}", times(overhead(graph, *price.less.cost)),
                      fine_percent(overhead_of(graph, *price.less_costs)));
 }
@@ -100,7 +101,7 @@ std::string step_text(Bytes step) {
 
 void print_price(const Graph& graph, const PriceOfMemory& price) {
   fmt::print("\n");
-  if (price.interrupted) return print_fact("price of memory", "not known, because the search was stopped");
+  if (price.interrupted) return print_fact("price of memory", "unknown, because the search was stopped");
   print_fact("price of memory", "of " + step_text(price.step) + ", more and less:");
   print_fact("  " + to_string(price.more.budget),
              fmt::format("{}, saves {}", times(overhead(graph, *price.more.cost)),

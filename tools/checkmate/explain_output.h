@@ -7,13 +7,13 @@
 
 namespace checkmate::tool {
 
-/// What `solve --explain` has to say of a plan.
+/// What `solve --explain` says about a plan.
 struct Explained {
   Explanation plan;
   PriceOfMemory price;
 };
 
-/// The ten first of each list, and how many more there are.
+/// The first ten of each list, and how many more there are.
 void print_explanation(const Graph& graph, const SolveResult& result, const Explained& explained);
 /// Everything, as docs/command_line.md lists it; null without an explanation.
 void write_explanation(JsonWriter& json, const Graph& graph, const std::optional<Explained>& explained);

@@ -5,13 +5,9 @@
 #include <algorithm>
 
 #include "core/text.h"
+#include "core/try.h"
 
 namespace checkmate::tool {
-
-int report(const Error& error) {
-  fmt::print(stderr, "checkmate: {}\n", error.message);
-  return kBadInput;
-}
 
 void GraphFlags::add_to(Verb& verb) {
   verb.argument("GRAPH", graph, "a graph file, or zoo:NAME?key=value&... (see checkmate zoo)");
@@ -20,20 +16,22 @@ void GraphFlags::add_to(Verb& verb) {
 }
 
 Result<Graph> GraphFlags::load() const {
-  const Result<Graph> loaded = load_graph(graph);
-  return loaded ? with_cost_model(*loaded, costs) : loaded;
+  CHECKMATE_TRY(Graph loaded, load_graph(graph));
+  return with_cost_model(std::move(loaded), costs);
 }
 
 void SearchFlags::add_to(Verb& verb) {
-  verb.option("--order", order, "fixed: first runs follow the graph's order; free: they may move");
-  verb.option("--stages", stages,
-              "of milp and lp-bound; frontier: stage t first runs op t; free: the unpartitioned form");
-  verb.option("--time-limit", time_limit, "seconds, then the best so far");
-  verb.option("--gap", gap, "enough when the relative gap is at most this");
-  verb.option("--threads", threads, "the most that run at once");
-  verb.option("--samples", samples, "of lp-round: randomised roundings");
-  verb.option("--seed", seed, "same seed, one thread: same plan");
-  verb.option("--moves", moves, "of annealing: stop after so many, whatever the time; 0: by time alone");
+  verb.option("--order", order, "fixed: first runs keep the graph's order; free: they may move");
+  verb.option(
+      "--stages", stages,
+      "for milp and lp-bound: frontier (op t first runs in stage t) or free (the unpartitioned form)");
+  verb.option("--time-limit", time_limit, "seconds; then the best plan so far is returned");
+  verb.option("--gap", gap, "stop when the relative gap is at most this");
+  verb.option("--threads", threads, "maximum number of threads");
+  verb.option("--samples", samples, "for lp-round: number of randomised roundings");
+  verb.option("--seed", seed,
+              "seed of the random numbers; with --moves and one thread, the same seed gives the same plan");
+  verb.option("--moves", moves, "for annealing: stop after N moves (0 = no limit)");
 }
 
 Result<SolveOptions> SearchFlags::options() const {
@@ -41,11 +39,11 @@ Result<SolveOptions> SearchFlags::options() const {
     return Error{ErrorCode::kInvalidArgument, std::move(message)};
   };
   const std::optional<Order> parsed = parse_order(order);
-  if (!parsed) return wrong(fmt::format("--order is fixed or free, got {}", in_quotes(order)));
+  if (!parsed) return wrong(fmt::format("--order must be fixed or free, got {}", in_quotes(order)));
   if (stages != "frontier" && stages != "free")
-    return wrong(fmt::format("--stages is frontier or free, got {}", in_quotes(stages)));
-  if (seed < 0) return wrong(fmt::format("--seed is 0 or more, got {}", seed));
-  if (moves < 0) return wrong(fmt::format("--moves is 0 or more, got {}", moves));
+    return wrong(fmt::format("--stages must be frontier or free, got {}", in_quotes(stages)));
+  if (seed < 0) return wrong(fmt::format("--seed must be 0 or more, got {}", seed));
+  if (moves < 0) return wrong(fmt::format("--moves must be 0 or more, got {}", moves));
   SolveOptions options;
   options.order = *parsed;
   options.free_stages = stages == "free";
@@ -67,22 +65,27 @@ void ProblemFlags::add_to(Verb& verb) {
 }
 
 Result<Problem> ProblemFlags::load() const {
-  Result<Graph> loaded = graph.load();
-  if (!loaded) return loaded.error();
-  Result<SolveOptions> options = search.options();
-  if (!options) return options.error();
-  const Result<Bytes> bytes = parse_budget(*loaded, budget);
-  if (!bytes) return bytes.error();
-  options->budget = *bytes;
-  return Problem{std::move(*loaded), std::move(*options)};
+  CHECKMATE_TRY(Graph loaded, graph.load());
+  CHECKMATE_TRY(SolveOptions options, search.options());
+  CHECKMATE_TRY(const Bytes bytes, parse_budget(loaded, budget));
+  options.budget = bytes;
+  return Problem{std::move(loaded), std::move(options)};
 }
 
-std::function<Result<Graph>(std::int64_t batch)> with_batch(const std::string& network,
-                                                            const std::string& costs) {
-  const std::string join = network.find('?') == std::string::npos ? "?" : "&";
-  return [=](std::int64_t batch) {
-    return GraphFlags{fmt::format("{}{}batch={}", network, join, batch), costs}.load();
-  };
+Result<std::function<Result<Graph>(std::int64_t batch)>> by_batch(const std::string& network,
+                                                                  const std::string& costs) {
+  constexpr std::string_view kZoo = "zoo:";
+  if (!network.starts_with(kZoo)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} is not a network of the zoo, so its batch is fixed; write zoo:NAME",
+                             in_quotes(network))};
+  }
+  const std::string spec = network.substr(kZoo.size());
+  CHECKMATE_TRY(zoo::with_batch(spec, 1));
+  return std::function([=](std::int64_t batch) -> Result<Graph> {
+    CHECKMATE_TRY(Graph graph, zoo::build(*zoo::with_batch(spec, batch)));
+    return with_cost_model(std::move(graph), costs);
+  });
 }
 
 Result<std::vector<std::string>> parse_methods(std::string_view text) {
@@ -106,19 +109,6 @@ Result<std::vector<std::string>> parse_methods(std::string_view text) {
     if (name.size() == text.size()) return names;
     text.remove_prefix(name.size() + 1);
   }
-}
-
-int exit_code_of(Status status) {
-  switch (status) {
-    case Status::kOptimal:
-    case Status::kFeasible:
-      return kDone;
-    case Status::kInfeasible:
-      return kInfeasible;
-    case Status::kUnknown:
-      return kNoPlan;
-  }
-  throw std::logic_error("every status has an exit code");
 }
 
 }  // namespace checkmate::tool

@@ -4,8 +4,10 @@
 #include <memory>
 #include <unordered_set>
 
+#include "commands.h"
 #include "console.h"
 #include "core/text.h"
+#include "core/try.h"
 #include "flags.h"
 #include "io/json_writer.h"
 
@@ -65,7 +67,8 @@ void print_json(const Graph& graph, const Simulation& keep_all, const Structural
   fmt::print("{}\n", json.text());
 }
 
-void print_text(const Graph& graph, const Simulation& keep_all, const StructuralMinimum& minimum) {
+void print_text(const Graph& graph, std::size_t unknown_kinds, const Simulation& keep_all,
+                const StructuralMinimum& minimum) {
   const auto label = [&](OpId op) { return fmt::format("op {} {}", op.value, in_quotes(graph.name(op))); };
   print_fact("graph", printable(graph.name()));
   print_fact("ops", grouped(static_cast<std::int64_t>(graph.op_count())));
@@ -74,14 +77,18 @@ void print_text(const Graph& graph, const Simulation& keep_all, const Structural
   print_fact("cost, each op once",
              fmt::format("{} {}", grouped(graph.keep_all_cost().count()), printable(graph.cost_unit())));
   print_fact("fixed", exact(graph.fixed_bytes()));
-  print_fact("keep-all peak", exact(keep_all.peak - graph.fixed_bytes()) + " beside the fixed");
+  print_fact("keep-all peak", exact(keep_all.peak - graph.fixed_bytes()) + " in addition to fixed memory");
   print_fact("  at", label(OpId{static_cast<std::uint32_t>(keep_all.peak_step)}));
-  print_fact("structural minimum", exact(minimum.bytes) + " beside the fixed");
+  print_fact("structural minimum", exact(minimum.bytes) + " in addition to fixed memory");
   print_fact("  set by", label(minimum.op));
   if (const std::size_t repeated = repeated_names(graph); repeated > 0) {
     print_fact("note",
-               fmt::format("{} the name of an earlier one; that is allowed",
+               fmt::format("{} the same name as an earlier one; that is allowed",
                            repeated == 1 ? "1 op has" : fmt::format("{} have", counted(repeated, "op"))));
+  }
+  if (unknown_kinds > 0) {
+    print_fact("note", fmt::format("the cost model does not know the kind of {}; they count as element-wise",
+                                   counted(unknown_kinds, "op")));
   }
   fmt::print("\n");
   Table table({"phase", "ops", "cost", "of all", "makes"});
@@ -96,12 +103,16 @@ void print_text(const Graph& graph, const Simulation& keep_all, const Structural
   table.print();
 }
 
-int run(const Flags& flags) {
-  const Result<Graph> graph = flags.graph.load();
-  if (!graph) return report(graph.error());
-  const Result<Simulation> keep_all = simulate(*graph, keep_all_plan(*graph));
-  if (!keep_all) return report(keep_all.error());
-  (flags.json ? print_json : print_text)(*graph, *keep_all, structural_minimum(*graph));
+Result<int> run(const Flags& flags) {
+  CHECKMATE_TRY(const Graph graph, flags.graph.load());
+  CHECKMATE_TRY(const Simulation keep_all, simulate(graph, keep_all_plan(graph)));
+  const StructuralMinimum minimum = structural_minimum(graph);
+  if (flags.json) {
+    print_json(graph, keep_all, minimum);
+  } else {
+    const bool by_kind = flags.graph.costs.starts_with("roofline");
+    print_text(graph, by_kind ? unknown_kind_count(graph) : 0, keep_all, minimum);
+  }
   return kDone;
 }
 
@@ -109,7 +120,7 @@ int run(const Flags& flags) {
 
 void add_info(Parser& parser) {
   auto flags = std::make_shared<Flags>();
-  Verb verb = parser.add("info", "Counts a graph's ops, bytes and costs", [flags] { return run(*flags); });
+  Verb verb = parser.add("info", "Summarizes a graph: ops, bytes and costs", [flags] { return run(*flags); });
   verb.example("checkmate info 'zoo:resnet50?batch=256'");
   flags->graph.add_to(verb);
   verb.flag("--json", flags->json, "print one JSON object");

@@ -5,8 +5,8 @@
 
 namespace checkmate::tool {
 
-/// While it lives, Ctrl-C (and SIGTERM) asks the search to stop instead of ending the program; a second one
-/// ends it.
+/// During its lifetime, Ctrl-C (or SIGTERM) stops the search instead of the program; a second one ends the
+/// program.
 class Interrupt {
  public:
   Interrupt();

@@ -4,7 +4,7 @@
 #include <new>
 #include <system_error>
 
-#include "flags.h"
+#include "commands.h"
 
 namespace checkmate::tool {
 namespace {
@@ -27,7 +27,8 @@ int run(int argc, char** argv) {
        {add_info, add_simulate, add_validate, add_convert, add_zoo, add_completion, add_reference})
     add(parser);
   const int exit_code = parser.run(argc, argv);
-  if (std::fflush(stdout) != 0) return report({ErrorCode::kIo, "cannot write the output: is the disk full?"});
+  if (std::fflush(stdout) != 0)
+    return print_error({ErrorCode::kIo, "cannot write the output; is the disk full?"});
   return exit_code;
 }
 
@@ -39,12 +40,12 @@ int main(int argc, char** argv) {
   try {
     return checkmate::tool::run(argc, argv);
   } catch (const std::bad_alloc&) {
-    return checkmate::tool::report({ErrorCode::kTooLarge, "not enough memory for this graph"});
+    return checkmate::tool::print_error({ErrorCode::kTooLarge, "not enough memory for this graph"});
   } catch (const std::system_error& failure) {  // fmt::print, where the output cannot be written
-    return checkmate::tool::report({ErrorCode::kIo, failure.what()});
+    return checkmate::tool::print_error({ErrorCode::kIo, failure.what()});
   } catch (const std::exception& bug) {
-    return checkmate::tool::report(
+    return checkmate::tool::print_error(
         {ErrorCode::kInvalidArgument,
-         fmt::format("this is a bug, please report it with the command: {}", bug.what())});
+         fmt::format("this is a bug; please report it together with the command: {}", bug.what())});
   }
 }

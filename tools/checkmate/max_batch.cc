@@ -2,7 +2,9 @@
 
 #include <memory>
 
+#include "commands.h"
 #include "console.h"
+#include "core/try.h"
 #include "flags.h"
 #include "interrupt.h"
 #include "io/json_writer.h"
@@ -20,48 +22,38 @@ struct Flags {
   bool json = false;
 };
 
-int run(const Flags& flags) {
-  const auto wrong = [](std::string message) {
-    return report({ErrorCode::kInvalidArgument, std::move(message)});
-  };
-  if (!flags.network.starts_with("zoo:"))
-    return wrong("only a network of the zoo has a batch to change: write zoo:NAME");
-  if (flags.network.find("batch=") != std::string::npos)
-    return wrong("leave out batch=: it is what is looked for");
-  if (!(flags.extra_forward >= 0)) return wrong("--extra-forward is 0 or more");
+Result<int> run(const Flags& flags) {
+  CHECKMATE_TRY(const auto network, by_batch(flags.network, flags.costs));
+  if (!(flags.extra_forward >= 0))
+    return Error{ErrorCode::kInvalidArgument, "--extra-forward must be 0 or more"};
   const Result<Bytes> memory = parse_bytes(flags.memory);
-  if (!memory) return report(memory.error().at("--memory"));
-  Result<SolveOptions> options = flags.search.options();
-  if (!options) return report(options.error());
-  options->method = flags.method;
+  if (!memory) return memory.error().at("--memory");
+  CHECKMATE_TRY(SolveOptions options, flags.search.options());
+  options.method = flags.method;
 
   const Interrupt interrupt;
-  const bool talk = progress_wanted();
-  const Result<MaxBatch> answer =
-      max_batch(with_batch(flags.network, flags.costs),
-                {.memory = *memory,
-                 .extra_forward = flags.extra_forward,
-                 .solve = *options,
-                 .on_probe =
-                     [&](std::int64_t batch, bool fits) {
-                       if (talk) fmt::print(stderr, "batch {}: {}\n", batch, fits ? "fits" : "no plan found");
-                     }},
-                interrupt.token());
-  if (!answer) return report(answer.error());
+  const auto tell = [talk = progress_wanted()](std::int64_t batch, bool fits) {
+    if (talk) fmt::print(stderr, "batch {}: {}\n", batch, fits ? "fits" : "no plan found");
+  };
+  CHECKMATE_TRY(
+      const MaxBatch answer,
+      max_batch(network,
+                {.memory = *memory, .extra_forward = flags.extra_forward, .solve = options, .on_probe = tell},
+                interrupt.token()));
   if (flags.json) {
     JsonWriter json;
-    json.begin_object().member("batch", answer->batch).member("proven", answer->proven);
-    json.member("upper_limit", answer->upper_limit).member("certificate", answer->certificate);
-    json.member("overhead", answer->overhead).member("seconds", answer->seconds).end_object();
+    json.begin_object().member("batch", answer.batch).member("proven", answer.proven);
+    json.member("upper_limit", answer.upper_limit).member("certificate", answer.certificate);
+    json.member("overhead", answer.overhead).member("seconds", answer.seconds).end_object();
     fmt::print("{}\n", json.text());
   } else {
-    print_fact("largest batch", fmt::format("{}{}", answer->batch, answer->proven ? ", proven" : ""));
-    print_fact("upper limit", fmt::format("{}: {}", answer->upper_limit, answer->certificate));
-    print_fact("overhead", times(answer->overhead));
-    print_fact("time", seconds_text(answer->seconds));
+    print_fact("largest batch", fmt::format("{}{}", answer.batch, answer.proven ? ", proven" : ""));
+    print_fact("upper limit", fmt::format("{}: {}", answer.upper_limit, answer.certificate));
+    print_fact("overhead", times(answer.overhead));
+    print_fact("time", seconds_text(answer.seconds));
   }
-  if (answer->batch > 0) return kDone;
-  return answer->proven ? kInfeasible : kNoPlan;
+  if (answer.batch > 0) return kDone;
+  return answer.proven ? kInfeasible : kNoPlan;
 }
 
 }  // namespace
@@ -73,8 +65,8 @@ void add_max_batch(Parser& parser) {
   verb.argument("NETWORK", flags->network, "zoo:NAME?key=value&... without batch");
   verb.option("--costs", flags->costs, "file, flops, roofline:DEVICE[:TYPE] or profile:FILE");
   verb.option("--memory", flags->memory, "bytes for everything, such as 16GB", Verb::Need::kRequired);
-  verb.option("--extra-forward", flags->extra_forward, "how many forward passes the plan may add");
-  verb.option("-m,--method", flags->method, "how to search at each batch; the time limit is for one");
+  verb.option("--extra-forward", flags->extra_forward, "how many extra forward passes a plan may cost");
+  verb.option("-m,--method", flags->method, "method for each batch; the time limit is per batch");
   flags->search.add_to(verb);
   verb.flag("--json", flags->json, "print one JSON object");
 }

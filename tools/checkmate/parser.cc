@@ -12,9 +12,9 @@
 #include <sstream>
 #include <utility>
 
+#include "commands.h"
 #include "console.h"
 #include "core/text.h"
-#include "flags.h"
 
 namespace checkmate::tool {
 namespace {
@@ -37,8 +37,8 @@ CLI::Option* add_whole_number(CLI::App& app, const std::string& names, Number& v
     const auto [rest, failure] = std::from_chars(text.data(), end, value);
     if (failure == std::errc() && rest == end) return;
     using Limits = std::numeric_limits<Number>;
-    throw CLI::ValidationError(fmt::format("{} is a whole number from {} to {}, got {}", name, Limits::min(),
-                                           Limits::max(), in_quotes(text)));
+    throw CLI::ValidationError(fmt::format("{} must be a whole number from {} to {}, got {}", name,
+                                           Limits::min(), Limits::max(), in_quotes(text)));
   };
   return app.add_option_function<std::string>(names, read, help)
       ->type_name("INT")
@@ -141,11 +141,11 @@ std::string unknown(std::string_view kind, std::string_view typed, const std::ve
   const std::optional<std::string> meant = nearest(typed, known);
   return fmt::format(
       "unknown {} {}; {}", kind, in_quotes(typed),
-      meant ? "the nearest is " + *meant : fmt::format("known are {}", fmt::join(known, ", ")));
+      meant ? "perhaps you meant " + *meant : fmt::format("known are {}", fmt::join(known, ", ")));
 }
 
-/// Of a line that the library refuses: the inner verb or the option that does not exist, which it tells less
-/// well or not at all.
+/// Of a line that the library refuses: the inner verb or the option that does not exist, which it reports
+/// badly or not at all.
 std::optional<std::string> misspelled(const CLI::App& app, std::span<char*> words) {
   if (words.empty()) return std::nullopt;
   std::vector<std::string> verbs;
@@ -163,7 +163,9 @@ std::optional<std::string> misspelled(const CLI::App& app, std::span<char*> word
   return std::nullopt;
 }
 
-int wrong_usage(std::string message) { return report({ErrorCode::kInvalidArgument, std::move(message)}); }
+int wrong_usage(std::string message) {
+  return print_error({ErrorCode::kInvalidArgument, std::move(message)});
+}
 
 }  // namespace
 
@@ -238,7 +240,8 @@ Verb Parser::add_group(const std::string& name, const std::string& description) 
   return Verb(*group);
 }
 
-Verb Parser::add(const std::string& name, const std::string& description, std::function<int()> action) {
+Verb Parser::add(const std::string& name, const std::string& description,
+                 std::function<Result<int>()> action) {
   const std::size_t space = name.find(' ');
   CLI::App* const parent =
       space == std::string::npos ? app_.get() : app_->get_subcommand(name.substr(0, space));
@@ -304,7 +307,9 @@ int Parser::run(int argc, char** argv) {
                                    misspelled(*app_, words).value_or(one_line(wrong.what())),
                                    first.starts_with('-') ? "" : first + " "));
   }
-  return chosen_ ? chosen_() : wrong_usage("give a verb: " + known);
+  if (!chosen_) return wrong_usage("give a verb: " + known);
+  const Result<int> exit_code = chosen_();
+  return exit_code ? *exit_code : print_error(exit_code.error());
 }
 
 }  // namespace checkmate::tool

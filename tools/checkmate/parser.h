@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "checkmate/result.h"
+
 namespace CLI {
 class App;
 }
@@ -32,9 +34,9 @@ class Verb {
                const std::string& help);
   Verb& flag(const std::string& names, bool& value, const std::string& help);
   Verb& example(const std::string& command);
-  /// Another name for it, which works but is in no list.
+  /// Another name for the verb, which works but is not listed.
   Verb& alias(const std::string& name);
-  /// Works, but is in no list: for the project's own use.
+  /// Not listed: for the project's own use.
   Verb& hidden();
 
  private:
@@ -54,9 +56,9 @@ class Parser {
   /// A verb that has verbs of its own, which are added as `GROUP NAME`.
   Verb add_group(const std::string& name, const std::string& description);
   /// `action` returns the program's exit code.
-  Verb add(const std::string& name, const std::string& description, std::function<int()> action);
-  /// Parses, runs the verb that was named and returns its exit code. Prints help and the version; a mistake
-  /// is one line on stderr.
+  Verb add(const std::string& name, const std::string& description, std::function<Result<int>()> action);
+  /// Parses, runs the named verb and returns its exit code. Prints help and the version; an error is one line
+  /// on stderr.
   int run(int argc, char** argv);
 
   struct Words {
@@ -70,7 +72,7 @@ class Parser {
 
  private:
   std::unique_ptr<CLI::App> app_;
-  std::function<int()> chosen_;
+  std::function<Result<int>()> chosen_;
 };
 
 }  // namespace checkmate::tool

@@ -5,8 +5,10 @@
 #include <memory>
 
 #include "checkmate/file.h"
+#include "commands.h"
 #include "console.h"
 #include "core/text.h"
+#include "core/try.h"
 #include "flags.h"
 #include "interrupt.h"
 #include "progress_line.h"
@@ -25,24 +27,23 @@ struct PictureFlags {
   double height = 0;
 
   void add_to(Verb& verb) {
-    verb.option("-o,--output", output, "the file; its name ends in .svg, .png or .pdf",
+    verb.option("-o,--output", output, "output file; its name must end in .svg, .png or .pdf",
                 Verb::Need::kRequired);
-    verb.option("--title", title, "above the picture, instead of its own");
-    verb.option("--width", width, "in points, 1/72 inch; 0: what suits the picture");
-    verb.option("--height", height, "in points; 0: what suits the picture");
+    verb.option("--title", title, "title of the picture, instead of the default");
+    verb.option("--width", width, "in points (1/72 inch); 0: depends on the picture");
+    verb.option("--height", height, "in points; 0: depends on the picture");
   }
   Result<PictureOptions> options(const std::string& own_title = "") const {
     const Result<PictureFormat> format = picture_format(output);
     if (!format) return format.error().at("--output");
-    if (const Result<void> there = folder_is_there(output); !there) return there.error();
+    CHECKMATE_TRY(folder_is_there(output));
     return PictureOptions{
         .format = *format, .title = title.empty() ? own_title : title, .width = width, .height = height};
   }
-  int write(const Result<std::string>& picture) const {
-    if (!picture) return report(picture.error());
-    const Result<void> written = write_file(output, *picture);
-    if (!written) return report(written.error());
-    print_written(output, picture->size());
+  Result<int> write(const Result<std::string>& drawn) const {
+    CHECKMATE_TRY(const std::string picture, drawn);
+    CHECKMATE_TRY(write_file(output, picture));
+    print_written(output, picture.size());
     return kDone;
   }
 };
@@ -58,9 +59,9 @@ struct PlanFlags {
 
   void add_to(Verb& verb) {
     graph.add_to(verb);
-    verb.option("--plan", plan, "the plan's file; without it, a plan is looked for");
+    verb.option("--plan", plan, "plan file; without it, a plan is searched for");
     verb.option("-b,--budget", budget, "bytes for everything, or a share of keep-all's peak (60%)");
-    verb.option("-m,--method", method, "how to look for a plan");
+    verb.option("-m,--method", method, "search method");
     picture.add_to(verb);
     search.add_to(verb);
   }
@@ -76,48 +77,41 @@ struct Outcome {
   int exit_code = kDone;
 };
 
-Outcome searched(const PlanFlags& flags, const Graph& graph, Bytes budget) {
-  Result<SolveOptions> options = flags.search.options();
-  if (!options) return {.drawn = {}, .exit_code = report(options.error())};
-  options->budget = budget;
-  options->method = flags.method;
+Result<Outcome> searched(const PlanFlags& flags, const Graph& graph, Bytes budget) {
+  CHECKMATE_TRY(SolveOptions options, flags.search.options());
+  options.budget = budget;
+  options.method = flags.method;
   const Interrupt interrupt;
-  const Result<SolveResult> result = [&] {
-    const ProgressLine line("", graph, *options);
-    return solve(graph, *options, interrupt.token());
-  }();
-  if (!result) return {.drawn = {}, .exit_code = report(result.error())};
-  if (result->plan) return {.drawn = Drawn{*result->plan, budget}};
-  report(wrong(fmt::format("no plan to draw: {}", result->detail)));
-  return {.drawn = {}, .exit_code = exit_code_of(result->status)};
+  const auto search = [&] {
+    const ProgressLine line("", graph, options);
+    return solve(graph, options, interrupt.token());
+  };
+  CHECKMATE_TRY(SolveResult result, search());
+  if (result.plan) return Outcome{.drawn = Drawn{std::move(*result.plan), budget}};
+  print_error(wrong(fmt::format("no plan to draw: {}", result.detail)));
+  return Outcome{.drawn = {}, .exit_code = exit_code_of(result.status)};
 }
 
-Outcome plan_of(const PlanFlags& flags, const Graph& graph) {
-  const auto refused = [](const Error& error) { return Outcome{.drawn = {}, .exit_code = report(error)}; };
+Result<Outcome> plan_of(const PlanFlags& flags, const Graph& graph) {
   std::optional<Bytes> budget;
   if (!flags.budget.empty()) {
-    const Result<Bytes> given = parse_budget(graph, flags.budget);
-    if (!given) return refused(given.error());
-    budget = *given;
+    CHECKMATE_TRY(budget, parse_budget(graph, flags.budget));
   }
-  if (flags.plan.empty() && !budget) return refused(wrong("give a --plan, or a --budget to find one for"));
+  if (flags.plan.empty() && !budget) return wrong("give a --plan, or a --budget to search for one");
   if (flags.plan.empty()) return searched(flags, graph, *budget);
-  const Result<PlanRecord> record = read_plan(flags.plan, graph);
-  if (!record) return refused(record.error());
-  return {.drawn = Drawn{record->plan, budget ? budget : record->budget}};
+  CHECKMATE_TRY(PlanRecord record, read_plan(flags.plan, graph));
+  return Outcome{.drawn = Drawn{std::move(record.plan), budget ? budget : record.budget}};
 }
 
 using Picture = Result<std::string> (*)(const Graph& graph, const Drawn& drawn,
                                         const PictureOptions& options);
 
-int draw(const PlanFlags& flags, Picture picture) {
-  const Result<PictureOptions> options = flags.picture.options();
-  if (!options) return report(options.error());
-  const Result<Graph> graph = flags.graph.load();
-  if (!graph) return report(graph.error());
-  const Outcome found = plan_of(flags, *graph);
+Result<int> draw(const PlanFlags& flags, Picture picture) {
+  CHECKMATE_TRY(const PictureOptions options, flags.picture.options());
+  CHECKMATE_TRY(const Graph graph, flags.graph.load());
+  CHECKMATE_TRY(const Outcome found, plan_of(flags, graph));
   if (!found.drawn) return found.exit_code;
-  return flags.picture.write(picture(*graph, *found.drawn, *options));
+  return flags.picture.write(picture(graph, *found.drawn, options));
 }
 
 Result<std::string> timeline(const Graph& graph, const Drawn& drawn, const PictureOptions& options) {
@@ -125,9 +119,8 @@ Result<std::string> timeline(const Graph& graph, const Drawn& drawn, const Pictu
 }
 
 Result<std::string> map(const Graph& graph, const Drawn& drawn, const PictureOptions& options) {
-  Result<StageMap> stages = stage_map(graph, drawn.plan);
-  if (!stages) return stages.error();
-  const MapPanel panel = {printable(graph.name(), 200), std::move(*stages)};
+  CHECKMATE_TRY(StageMap stages, stage_map(graph, drawn.plan));
+  const MapPanel panel = {printable(graph.name(), 200), std::move(stages)};
   return plot_map({&panel, 1}, options);
 }
 
@@ -141,37 +134,31 @@ struct TradeoffFlags {
 };
 
 Result<Tradeoff> swept(const TradeoffFlags& flags, std::string& name) {
-  const Result<Graph> graph = GraphFlags{flags.graph[0], flags.costs}.load();
-  if (!graph) return graph.error();
-  name = printable(graph->name(), 200);
-  const Result<SolveOptions> search = flags.search.options();
-  if (!search) return search.error();
-  const Result<SweepOptions> options = flags.sweep.options(*graph, *search);
-  if (!options) return options.error();
+  CHECKMATE_TRY(const Graph graph, GraphFlags{flags.graph[0], flags.costs}.load());
+  name = printable(graph.name(), 200);
+  CHECKMATE_TRY(const SolveOptions search, flags.search.options());
+  CHECKMATE_TRY(const SweepOptions options, flags.sweep.options(graph, search));
   const Interrupt interrupt;
-  const Result<std::vector<SweepPoint>> points = watched_sweep(*graph, *options, interrupt.token());
-  if (!points) return points.error();
-  return tradeoff_of(*graph, *points);
+  CHECKMATE_TRY(const std::vector<SweepPoint> points, watched_sweep(graph, options, interrupt.token()));
+  return tradeoff_of(graph, points);
 }
 
-int draw_tradeoff(const TradeoffFlags& flags) {
+Result<int> draw_tradeoff(const TradeoffFlags& flags) {
   if (flags.from.empty() ? flags.graph.size() != 1 : !flags.graph.empty())
-    return report(wrong("give one graph, or --from with a table of checkmate sweep"));
-  if (const Result<PictureOptions> options = flags.picture.options(); !options)
-    return report(options.error());
+    return wrong("give one graph, or --from with a table of checkmate sweep");
+  CHECKMATE_TRY(flags.picture.options());
   std::string name;
-  const Result<Tradeoff> tradeoff = [&]() -> Result<Tradeoff> {
+  CHECKMATE_TRY(const Tradeoff tradeoff, [&]() -> Result<Tradeoff> {
     if (flags.from.empty()) return swept(flags, name);
     const Result<std::string> text = read_file(flags.from);
     return text ? parse_tradeoff(*text, printable(flags.from, 4096)) : text.error();
-  }();
-  if (!tradeoff) return report(tradeoff.error());
+  }());
   const auto has_plan = [](const Tradeoff::Method& method) { return !method.points.empty(); };
-  if (std::none_of(tradeoff->methods.begin(), tradeoff->methods.end(), has_plan)) {
-    report(wrong("no method has a plan within any of the budgets; no picture is written"));
+  if (std::none_of(tradeoff.methods.begin(), tradeoff.methods.end(), has_plan)) {
+    print_error(wrong("no method has a plan within any of the budgets; no picture was written"));
     return kNoPlan;
   }
-  return flags.picture.write(plot_tradeoff(*tradeoff, *flags.picture.options(name)));
+  return flags.picture.write(plot_tradeoff(tradeoff, *flags.picture.options(name)));
 }
 
 struct BatchFlags {
@@ -188,47 +175,42 @@ struct BatchFlags {
 Result<std::vector<BatchBar>> largest_batches(const BatchFlags& flags, const std::stop_token& stop) {
   const Result<Bytes> memory = parse_bytes(flags.memory);
   if (!memory) return memory.error().at("--memory");
-  Result<SolveOptions> options = flags.search.options();
-  if (!options) return options.error();
-  const Result<std::vector<std::string>> chosen = parse_methods(flags.methods);
-  if (!chosen) return chosen.error();
+  CHECKMATE_TRY(SolveOptions options, flags.search.options());
+  CHECKMATE_TRY(const std::vector<std::string> chosen, parse_methods(flags.methods));
   std::vector<BatchBar> bars;
   for (const std::string& network : flags.networks) {
-    if (!network.starts_with("zoo:") || network.find("batch=") != std::string::npos)
-      return wrong(fmt::format("{}: write zoo:NAME, without batch=", in_quotes(network)));
-    for (const std::string& method : *chosen) {
-      options->method = method;
-      const Result<MaxBatch> found =
-          max_batch(with_batch(network, flags.costs),
-                    {.memory = *memory, .extra_forward = flags.extra_forward, .solve = *options}, stop);
-      if (!found) return found.error();
+    CHECKMATE_TRY(const auto build, by_batch(network, flags.costs));
+    for (const std::string& method : chosen) {
+      options.method = method;
+      CHECKMATE_TRY(
+          const MaxBatch found,
+          max_batch(build, {.memory = *memory, .extra_forward = flags.extra_forward, .solve = options},
+                    stop));
       if (stop.stop_requested()) return bars;
-      if (progress_wanted()) fmt::print(stderr, "{}, {}: {}\n", network, method, found->batch);
-      bars.push_back({network.substr(4), method, found->batch});
+      if (progress_wanted()) fmt::print(stderr, "{}, {}: {}\n", network, method, found.batch);
+      bars.push_back({network.substr(4), method, found.batch});
     }
   }
   return bars;
 }
 
-int draw_max_batch(const BatchFlags& flags) {
+Result<int> draw_max_batch(const BatchFlags& flags) {
   if (flags.from.empty() ? flags.networks.empty() || flags.memory.empty() : !flags.networks.empty())
-    return report(wrong("give networks and --memory, or --from with a table of network, method, batch"));
-  if (!(flags.extra_forward >= 0)) return report(wrong("--extra-forward is 0 or more"));
-  const Result<PictureOptions> options =
-      flags.picture.options(flags.memory.empty() ? "" : "Largest batch in " + flags.memory);
-  if (!options) return report(options.error());
+    return wrong("give networks and --memory, or --from with a table of network, method, batch");
+  if (!(flags.extra_forward >= 0)) return wrong("--extra-forward must be 0 or more");
+  CHECKMATE_TRY(const PictureOptions options,
+                flags.picture.options(flags.memory.empty() ? "" : "Largest batch in " + flags.memory));
   const Interrupt interrupt;
-  const Result<std::vector<BatchBar>> bars = [&]() -> Result<std::vector<BatchBar>> {
+  CHECKMATE_TRY(const std::vector<BatchBar> bars, [&]() -> Result<std::vector<BatchBar>> {
     if (flags.from.empty()) return largest_batches(flags, interrupt.token());
     const Result<std::string> text = read_file(flags.from);
     return text ? parse_batches(*text, printable(flags.from, 4096)) : text.error();
-  }();
-  if (!bars) return report(bars.error());
+  }());
   if (interrupt.token().stop_requested()) {
-    fmt::print(stderr, "checkmate: interrupted; no picture is written\n");
+    fmt::print(stderr, "checkmate: interrupted; no picture was written\n");
     return kNoPlan;
   }
-  return flags.picture.write(plot_max_batch(*bars, *options));
+  return flags.picture.write(plot_max_batch(bars, options));
 }
 
 void add_tradeoff(Parser& parser) {
@@ -239,7 +221,7 @@ void add_tradeoff(Parser& parser) {
   verb.example(
       "checkmate plot tradeoff 'zoo:vgg16?batch=256' --methods chen-greedy,lp-round,auto -o vgg16.svg");
   verb.arguments("GRAPH", flags->graph, "a graph file, or zoo:NAME?key=value&... (see checkmate zoo)");
-  verb.option("--from", flags->from, "a table that checkmate sweep has written, instead of a graph");
+  verb.option("--from", flags->from, "a table written by checkmate sweep, instead of a graph");
   verb.option("--costs", flags->costs, "file, flops, roofline:DEVICE[:TYPE] or profile:FILE");
   flags->sweep.add_to(verb);
   flags->picture.add_to(verb);
@@ -256,8 +238,8 @@ void add_batches(Parser& parser) {
               "a table with the columns network, method and batch, instead of networks");
   verb.option("--costs", flags->costs, "file, flops, roofline:DEVICE[:TYPE] or profile:FILE");
   verb.option("--memory", flags->memory, "bytes for everything, such as 16GB");
-  verb.option("--extra-forward", flags->extra_forward, "how many forward passes the plan may add");
-  verb.option("--methods", flags->methods, "which, separated by commas");
+  verb.option("--extra-forward", flags->extra_forward, "how many extra forward passes a plan may cost");
+  verb.option("--methods", flags->methods, "methods to compare, separated by commas");
   flags->picture.add_to(verb);
   flags->search.add_to(verb);
 }
@@ -265,7 +247,7 @@ void add_batches(Parser& parser) {
 }  // namespace
 
 void add_plot(Parser& parser) {
-  parser.add_group("plot", "Draws pictures: timeline, map, tradeoff, max-batch")
+  parser.add_group("plot", "Draws a picture: timeline, map, tradeoff or max-batch")
       .example("checkmate plot timeline 'zoo:unet?batch=32' --budget 60% -o unet.svg");
   const auto add = [&](const std::string& verb_name, const char* summary, Picture picture) {
     auto flags = std::make_shared<PlanFlags>();
@@ -273,9 +255,9 @@ void add_plot(Parser& parser) {
     flags->add_to(verb);
     return verb;
   };
-  add("plot timeline", "Draws memory over the steps, keep-all against a plan", timeline)
+  add("plot timeline", "Draws memory over the steps of a plan, compared with keep-all", timeline)
       .example("checkmate plot timeline 'zoo:unet?batch=32' --budget 60% -o unet.svg");
-  add("plot map", "Draws stages against ops: what runs first, is recomputed, is kept", map)
+  add("plot map", "Draws stages against ops: first runs, recomputations and what is kept", map)
       .example("checkmate plot map 'zoo:linear?n=32' --budget 12 -o map.svg");
   add_tradeoff(parser);
   add_batches(parser);

@@ -6,9 +6,9 @@
 
 namespace checkmate::tool {
 
-/// While it lives, one line on the terminal tells how the searches with these options go: time, best cost,
-/// bound and gap, written over again and again. It is cut to the terminal, so that it stays one line, and
-/// gone in the end. Nothing where nobody watches, or the terminal cannot do it.
+/// While it lives, one line on the terminal shows the state of searches with these options: time, best cost,
+/// bound and gap, rewritten again and again. It is cut to the terminal's width, and removed at
+/// the end. Nothing without a terminal, or where the terminal cannot do it.
 class ProgressLine {
  public:
   ProgressLine(std::string task, const Graph& graph, SolveOptions& options);
@@ -16,7 +16,7 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  /// Between two searches: what the next one is, which the line tells at once.
+  /// Between two searches: what the next one is; the line shows it at once.
   void now_at(std::string task);
 
  private:

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "flags.h"
+#include "commands.h"
 
 namespace checkmate::tool {
 

@@ -4,8 +4,10 @@
 
 #include <memory>
 
+#include "commands.h"
 #include "console.h"
 #include "core/text.h"
+#include "core/try.h"
 #include "flags.h"
 #include "interrupt.h"
 #include "progress_line.h"
@@ -33,40 +35,38 @@ struct Subject {
 };
 
 Result<Subject> from_file(const Flags& flags, const Graph& graph) {
-  Result<PlanRecord> record = read_plan(flags.plan, graph);
-  if (!record) return record.error();
-  return Subject{.plan = std::move(record->plan),
-                 .options = {.budget = record->budget,
-                             .order = record->order,
-                             .method = record->method,
-                             .lower_bound = record->lower_bound}};
+  CHECKMATE_TRY(PlanRecord record, read_plan(flags.plan, graph));
+  return Subject{.plan = std::move(record.plan),
+                 .options = {.budget = record.budget,
+                             .order = record.order,
+                             .method = record.method,
+                             .lower_bound = record.lower_bound}};
 }
 
-/// Tells on stderr why there is no plan, where there is none.
+/// Without a plan, prints why on stderr.
 Result<Subject> from_search(const Flags& flags, const Graph& graph, SolveOptions options,
                             const std::stop_token& stop) {
-  const Result<Bytes> budget = parse_budget(graph, flags.budget);
-  if (!budget) return budget.error();
-  options.budget = *budget;
+  CHECKMATE_TRY(const Bytes budget, parse_budget(graph, flags.budget));
+  options.budget = budget;
   options.method = flags.method;
-  Result<SolveResult> result = [&] {
+  CHECKMATE_TRY(SolveResult result, [&] {
     const ProgressLine line("", graph, options);
     return solve(graph, options, stop);
-  }();
-  if (!result) return result.error();
-  if (!result->plan) {
-    const bool proven = result->status == Status::kInfeasible;
-    std::string why = fmt::format("no plan {} {}", proven ? "fits" : "was found within", to_string(*budget));
-    if (proven) why += fmt::format(", at least {} bytes are needed", grouped(result->needed->count()));
-    if (!result->detail.empty()) why += ": " + result->detail;
+  }());
+  if (!result.plan) {
+    const bool proven = result.status == Status::kInfeasible;
+    std::string why = fmt::format("no plan {} {}", proven ? "fits" : "was found within", to_string(budget));
+    if (proven) why += fmt::format("; at least {} are needed (proven)", exact(*result.needed));
+    if (result.sufficient) why += fmt::format("; {} suffice (a plan is known)", exact(*result.sufficient));
+    if (!result.detail.empty()) why += ": " + result.detail;
     fmt::print(stderr, "checkmate: {}; no report was written\n", why);
   }
-  return Subject{.plan = std::move(result->plan),
-                 .options = {.budget = *budget,
+  return Subject{.plan = std::move(result.plan),
+                 .options = {.budget = budget,
                              .order = options.order,
-                             .method = result->method,
-                             .lower_bound = result->lower_bound},
-                 .exit_code = exit_code_of(result->status)};
+                             .method = result.method,
+                             .lower_bound = result.lower_bound},
+                 .exit_code = exit_code_of(result.status)};
 }
 
 Result<Subject> subject_of(const Flags& flags, const Graph& graph, const SolveOptions& options,
@@ -82,50 +82,42 @@ Result<std::optional<SweepOptions>> surroundings_of(const Flags& flags, const Gr
   if (flags.sweep.methods == "none") return std::optional<SweepOptions>();
   if (!(flags.point_time > 0)) return Error{ErrorCode::kInvalidArgument, "--point-time must be positive"};
   search.time_limit = std::chrono::duration<double>(flags.point_time);
-  Result<SweepOptions> options = flags.sweep.options(graph, std::move(search));
-  if (!options) return options.error();
-  return std::optional(std::move(*options));
+  CHECKMATE_TRY(SweepOptions options, flags.sweep.options(graph, std::move(search)));
+  return std::optional(std::move(options));
 }
 
 Result<std::vector<ReportPoint>> points_of(const Graph& graph, const Subject& subject, SweepOptions around,
                                            const std::stop_token& stop) {
   around.solve.order = subject.options.order;
   around.solve.start = subject.plan->steps;
-  const Result<std::vector<SweepPoint>> points = watched_sweep(graph, std::move(around), stop);
-  if (!points) return points.error();
-  return report_points(*points);
+  CHECKMATE_TRY(const std::vector<SweepPoint> points, watched_sweep(graph, std::move(around), stop));
+  return report_points(points);
 }
 
-int run(const Flags& flags) {
+Result<int> run(const Flags& flags) {
   if (!flags.plan.empty() && !flags.budget.empty())
-    return report({ErrorCode::kInvalidArgument, "give --plan or --budget, not both: a plan has its budget"});
+    return Error{ErrorCode::kInvalidArgument,
+                 "give --plan or --budget, not both; a plan file includes its budget"};
   if (flags.budget.empty() && flags.method != "auto")
-    return report({ErrorCode::kInvalidArgument, "--method is how to look for a plan within a --budget"});
-  if (const Result<void> there = folder_is_there(flags.output); !there) return report(there.error());
-  const Result<Graph> graph = flags.graph.load();
-  if (!graph) return report(graph.error());
-  const Result<SolveOptions> options = flags.search.options();
-  if (!options) return report(options.error());
-  const Result<std::optional<SweepOptions>> around = surroundings_of(flags, *graph, *options);
-  if (!around) return report(around.error());
+    return Error{ErrorCode::kInvalidArgument, "--method needs a --budget to search for a plan"};
+  CHECKMATE_TRY(folder_is_there(flags.output));
+  CHECKMATE_TRY(const Graph graph, flags.graph.load());
+  CHECKMATE_TRY(const SolveOptions options, flags.search.options());
+  CHECKMATE_TRY(const std::optional<SweepOptions> around, surroundings_of(flags, graph, options));
   const Interrupt interrupt;
-  Result<Subject> subject = subject_of(flags, *graph, *options, interrupt.token());
-  if (!subject) return report(subject.error());
-  if (!subject->plan) return subject->exit_code;
+  CHECKMATE_TRY(Subject subject, subject_of(flags, graph, options, interrupt.token()));
+  if (!subject.plan) return subject.exit_code;
   // A plan that does not hold is refused before the long part.
-  const auto page = [&] { return report_html(*graph, *subject->plan, subject->options); };
+  const auto page = [&] { return report_html(graph, *subject.plan, subject.options); };
   if (const Result<std::string> plain = page(); !plain)
-    return report(flags.plan.empty() ? plain.error() : plain.error().at(printable(flags.plan, 4096)));
-  if (*around) {
-    Result<std::vector<ReportPoint>> points = points_of(*graph, *subject, **around, interrupt.token());
-    if (!points) return report(points.error());
-    subject->options.points = std::move(*points);
+    return flags.plan.empty() ? plain.error() : plain.error().at(printable(flags.plan, 4096));
+  if (around) {
+    CHECKMATE_TRY(std::vector<ReportPoint> points, points_of(graph, subject, *around, interrupt.token()));
+    subject.options.points = std::move(points);
   }
-  const Result<std::string> whole = page();
-  if (!whole) return report(whole.error());
-  const Result<void> written = write_output(flags.output, *whole);
-  if (!written) return report(written.error());
-  if (flags.output != "-") print_written(flags.output, whole->size());
+  CHECKMATE_TRY(const std::string whole, page());
+  CHECKMATE_TRY(write_output(flags.output, whole));
+  if (flags.output != "-") print_written(flags.output, whole.size());
   return kDone;
 }
 
@@ -135,19 +127,18 @@ void add_report(Parser& parser) {
   auto flags = std::make_shared<Flags>();
   flags->search.time_limit = 10;
   flags->sweep.budgets = "100%..20%";
-  Verb verb = parser.add("report", "Writes a plan as a page to look at, which opens offline",
+  Verb verb = parser.add("report", "Writes a self-contained HTML report about a plan",
                          [flags] { return run(*flags); });
   verb.example("checkmate report 'zoo:unet?batch=32' --budget 60% -o report.html");
   flags->graph.add_to(verb);
-  verb.option("--plan", flags->plan, "a plan's file; without it and without a budget, keep-all is shown");
-  verb.option("-b,--budget", flags->budget, "instead: look for a plan within this budget");
-  verb.option("-m,--method", flags->method, "how to look for it");
+  verb.option("--plan", flags->plan, "plan file; without a plan and a budget, the report is about keep-all");
+  verb.option("-b,--budget", flags->budget, "instead of a plan: search for one within this budget");
+  verb.option("-m,--method", flags->method, "search method");
   flags->search.add_to(verb);
   flags->sweep.add_to(verb);
   verb.option("--point-time", flags->point_time,
-              "seconds for each method at each budget; --methods none leaves them out");
-  verb.option("-o,--output", flags->output,
-              "the file, written whole or not at all; - for the standard output");
+              "seconds per method and budget of the comparison; --methods none leaves it out");
+  verb.option("-o,--output", flags->output, "output file; - for the standard output");
 }
 
 }  // namespace checkmate::tool

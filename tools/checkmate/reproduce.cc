@@ -3,10 +3,11 @@
 #include <filesystem>
 #include <memory>
 
+#include "commands.h"
 #include "console.h"
 #include "core/text.h"
+#include "core/try.h"
 #include "experiments/experiments.h"
-#include "flags.h"
 #include "interrupt.h"
 
 namespace checkmate::tool {
@@ -28,20 +29,18 @@ Result<void> write_figures(const Flags& flags, const Experiment& experiment) {
   const std::filesystem::path folder = flags.output;
   for (const ExperimentFigure& figure : experiment.figures) {
     const std::filesystem::path file = folder / (figure.name + "." + flags.figure_format);
-    const Result<PictureFormat> format = picture_format(file);
-    if (!format) return format.error();
-    const Result<std::string> picture = figure.draw(*format);
+    CHECKMATE_TRY(const PictureFormat format, picture_format(file));
+    const Result<std::string> picture = figure.draw(format);
     if (!picture) return picture.error().at(figure.name);
-    if (const Result<void> written = write_file(file, *picture); !written) return written.error();
+    CHECKMATE_TRY(write_file(file, *picture));
     if (const auto* bars = std::get_if<std::vector<BatchBar>>(&figure.data)) {
-      const Result<void> written = write_file(folder / (figure.name + "_bars.csv"), batches_to_csv(*bars));
-      if (!written) return written.error();
+      CHECKMATE_TRY(write_file(folder / (figure.name + "_bars.csv"), batches_to_csv(*bars)));
     }
   }
   return {};
 }
 
-int run(const Flags& flags) {
+Result<int> run(const Flags& flags) {
   std::vector<std::string_view> names = {flags.experiment};
   if (flags.experiment == "all") names.assign(experiment_names().begin(), experiment_names().end());
   const Interrupt interrupt;
@@ -51,22 +50,20 @@ int run(const Flags& flags) {
   std::error_code failure;
   std::filesystem::create_directories(flags.output, failure);
   if (failure)
-    return report({ErrorCode::kIo, fmt::format("{}: {}", printable(flags.output, 4096), failure.message())});
+    return Error{ErrorCode::kIo, fmt::format("{}: {}", printable(flags.output, 4096), failure.message())};
   for (const std::string_view name : names) {
-    const Result<Experiment> experiment = reproduce(name, options, interrupt.token());
-    if (!experiment) return report(experiment.error());
+    CHECKMATE_TRY(const Experiment experiment, reproduce(name, options, interrupt.token()));
     if (interrupt.token().stop_requested()) {
-      fmt::print(stderr, "checkmate: interrupted; {} is not written\n", name);
+      fmt::print(stderr, "checkmate: interrupted; {} was not written\n", name);
       return kNoPlan;
     }
-    const std::filesystem::path base = std::filesystem::path(flags.output) / experiment->name;
+    const std::filesystem::path base = std::filesystem::path(flags.output) / experiment.name;
     for (const auto& [ending, text] :
-         {std::pair(".csv", experiment->csv()), std::pair(".md", experiment->markdown())}) {
-      if (const Result<void> written = write_file(base.string() + ending, text); !written)
-        return report(written.error());
+         {std::pair(".csv", experiment.csv()), std::pair(".md", experiment.markdown())}) {
+      CHECKMATE_TRY(write_file(base.string() + ending, text));
     }
-    if (const Result<void> drawn = write_figures(flags, *experiment); !drawn) return report(drawn.error());
-    fmt::print("{}\n", experiment->markdown());
+    CHECKMATE_TRY(write_figures(flags, experiment));
+    fmt::print("{}\n", experiment.markdown());
   }
   return kDone;
 }
@@ -81,11 +78,11 @@ void add_reproduce(Parser& parser) {
   verb.argument("EXPERIMENT", flags->experiment,
                 "overhead, approximation, max-batch, integrality-gap, solve-time, stage-map or all");
   verb.option("--graphs", flags->graphs,
-              "a folder with the public graphs and their measured costs; else the zoo");
-  verb.option("--time-limit", flags->time_limit, "seconds for one solve");
-  verb.option("--threads", flags->threads, "for one solve");
-  verb.option("-o,--output", flags->output, "the folder for a CSV, a Markdown file and the figures of each");
-  verb.choice("--figure-format", flags->figure_format, {"svg", "png", "pdf"}, "of the figures");
+              "folder of the public graphs with measured costs; by default, networks of the zoo");
+  verb.option("--time-limit", flags->time_limit, "seconds per solve");
+  verb.option("--threads", flags->threads, "threads per solve");
+  verb.option("-o,--output", flags->output, "output folder for the CSV files, Markdown files and figures");
+  verb.choice("--figure-format", flags->figure_format, {"svg", "png", "pdf"}, "format of the figures");
 }
 
 }  // namespace checkmate::tool

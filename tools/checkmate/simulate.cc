@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "commands.h"
 #include "console.h"
 #include "core/text.h"
+#include "core/try.h"
 #include "flags.h"
 #include "io/json_writer.h"
 
@@ -39,14 +41,7 @@ void print_text(const Graph& graph, const Plan& plan, const Simulation& run) {
   print_fact("  at",
              fmt::format("step {}, op {} {}", run.peak_step, at_peak.value, in_quotes(graph.name(at_peak))));
 
-  std::vector<LiveInterval> there;
-  std::copy_if(
-      run.intervals.begin(), run.intervals.end(), std::back_inserter(there),
-      [&](const LiveInterval& stay) { return stay.first <= run.peak_step && run.peak_step <= stay.last; });
-  std::sort(there.begin(), there.end(), [&](const LiveInterval& a, const LiveInterval& b) {
-    return graph.bytes(a.tensor) != graph.bytes(b.tensor) ? graph.bytes(a.tensor) > graph.bytes(b.tensor)
-                                                          : a.tensor < b.tensor;
-  });
+  const std::vector<LiveInterval> there = explain(graph, plan)->at_peak;
   constexpr std::size_t kLargest = 8;
   fmt::print("\nlargest of {} at the peak\n", counted(there.size(), "tensor"));
   Table table({"tensor", "bytes", "made at step", "freed after"});
@@ -57,17 +52,15 @@ void print_text(const Graph& graph, const Plan& plan, const Simulation& run) {
   table.print();
 }
 
-int run(const Flags& flags) {
-  const Result<Graph> graph = flags.graph.load();
-  if (!graph) return report(graph.error());
-  const Result<PlanRecord> record = read_plan(flags.plan, *graph);
-  if (!record) return report(record.error());
-  const Result<Simulation> simulation = simulate(*graph, record->plan);
-  if (!simulation) return report(simulation.error().at(printable(flags.plan, 4096)));
+Result<int> run(const Flags& flags) {
+  CHECKMATE_TRY(const Graph graph, flags.graph.load());
+  CHECKMATE_TRY(const PlanRecord record, read_plan(flags.plan, graph));
+  const Result<Simulation> simulation = simulate(graph, record.plan);
+  if (!simulation) return simulation.error().at(printable(flags.plan, 4096));
   if (flags.json) {
-    print_json(*graph, *simulation);
+    print_json(graph, *simulation);
   } else {
-    print_text(*graph, record->plan, *simulation);
+    print_text(graph, record.plan, *simulation);
   }
   return kDone;
 }
@@ -76,11 +69,11 @@ int run(const Flags& flags) {
 
 void add_simulate(Parser& parser) {
   auto flags = std::make_shared<Flags>();
-  Verb verb = parser.add("simulate", "Runs a plan on paper: memory at every step, peak, cost",
+  Verb verb = parser.add("simulate", "Simulates a plan: memory at every step, peak and cost",
                          [flags] { return run(*flags); });
   verb.example("checkmate simulate 'zoo:unet?batch=32' --plan plan.json");
   flags->graph.add_to(verb);
-  verb.option("--plan", flags->plan, "the plan's file", Verb::Need::kRequired);
+  verb.option("--plan", flags->plan, "plan file", Verb::Need::kRequired);
   verb.flag("--json", flags->json, "print one JSON object, with the memory of every step");
 }
 

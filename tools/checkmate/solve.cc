@@ -2,8 +2,10 @@
 
 #include <memory>
 
+#include "commands.h"
 #include "console.h"
 #include "core/text.h"
+#include "core/try.h"
 #include "explain_output.h"
 #include "flags.h"
 #include "interrupt.h"
@@ -48,7 +50,9 @@ void print_answer(const Graph& graph, const SolveOptions& options, const SolveRe
                            counted(graph.op_count(), "op")));
     print_sparklines(graph, *result.plan, options.budget, "plan");
   }
-  if (result.status == Status::kInfeasible) print_fact("needs at least", to_string(*result.needed));
+  if (result.status == Status::kInfeasible) print_fact("needed", to_string(*result.needed) + ", proven");
+  if (!result.plan && result.sufficient)
+    print_fact("sufficient", to_string(*result.sufficient) + ", a plan is known");
   if (!result.detail.empty()) print_fact("because", result.detail);
   print_fact("time", seconds_text(result.seconds));
 }
@@ -81,48 +85,42 @@ Result<SolveResult> search(Problem& problem, const std::stop_token& stop) {
 Result<std::optional<Explained>> explained(Problem& problem, const SolveResult& result,
                                            const std::stop_token& stop) {
   if (!result.plan) return std::optional<Explained>();
-  Result<Explanation> plan = explain(problem.graph, *result.plan);
-  if (!plan) return plan.error();
+  CHECKMATE_TRY(Explanation plan, explain(problem.graph, *result.plan));
   const ProgressLine line("price of memory: ", problem.graph, problem.options);
-  Result<PriceOfMemory> price = price_of_memory(problem.graph, problem.options, result, stop);
-  if (!price) return price.error();
-  return std::optional(Explained{std::move(*plan), std::move(*price)});
+  CHECKMATE_TRY(PriceOfMemory price, price_of_memory(problem.graph, problem.options, result, stop));
+  return std::optional(Explained{std::move(plan), std::move(price)});
 }
 
-int run(const Flags& flags) {
+Result<int> run(const Flags& flags) {
   if (flags.plan == "-" && (flags.json || flags.explain)) {
-    return report({ErrorCode::kInvalidArgument,
-                   fmt::format("--{} and --plan - both want the standard output; give the plan a file",
-                               flags.json ? "json" : "explain")});
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("--{} and --plan - both write to the standard output; write the plan to a file",
+                             flags.json ? "json" : "explain")};
   }
-  if (const Result<void> there = folder_is_there(flags.plan); !there) return report(there.error());
-  Result<Problem> problem = flags.problem.load();
-  if (!problem) return report(problem.error());
-  const auto& [graph, options] = *problem;
-  problem->options.method = flags.method;
+  CHECKMATE_TRY(folder_is_there(flags.plan));
+  CHECKMATE_TRY(Problem problem, flags.problem.load());
+  const auto& [graph, options] = problem;
+  problem.options.method = flags.method;
   const Interrupt interrupt;
-  const Result<SolveResult> result = search(*problem, interrupt.token());
-  if (!result) return report(result.error());
-  if (result->plan && !flags.plan.empty()) {
-    const Result<void> written = write_output(flags.plan, plan_to_json(record_of(graph, options, *result)));
-    if (!written) return report(written.error());
+  CHECKMATE_TRY(const SolveResult result, search(problem, interrupt.token()));
+  if (result.plan && !flags.plan.empty()) {
+    CHECKMATE_TRY(write_output(flags.plan, plan_to_json(record_of(graph, options, result))));
   }
   std::optional<Explained> explanation;
   if (flags.explain) {
-    Result<std::optional<Explained>> found = explained(*problem, *result, interrupt.token());
-    if (!found) return report(found.error());
-    explanation = std::move(*found);
+    CHECKMATE_TRY(std::optional<Explained> found, explained(problem, result, interrupt.token()));
+    explanation = std::move(found);
   }
   if (flags.json) {
     JsonWriter json;
-    write_answer_members(json.begin_object(), graph, options, *result);
+    write_answer_members(json.begin_object(), graph, options, result);
     if (flags.explain) write_explanation(json.key("explanation"), graph, explanation);
     fmt::print("{}\n", json.end_object().text());
   } else if (flags.plan != "-") {
-    print_answer(graph, options, *result);
-    if (explanation) print_explanation(graph, *result, *explanation);
+    print_answer(graph, options, result);
+    if (explanation) print_explanation(graph, result, *explanation);
   }
-  return exit_code_of(result->status);
+  return exit_code_of(result.status);
 }
 
 }  // namespace
@@ -132,10 +130,11 @@ void add_solve(Parser& parser) {
   Verb verb = parser.add("solve", "Finds a plan within a budget", [flags] { return run(*flags); });
   verb.example("checkmate solve 'zoo:unet?batch=32' --budget 60% --plan plan.json");
   flags->problem.add_to(verb);
-  verb.option("-m,--method", flags->method, "how to search: " + method_list());
-  verb.option("--plan", flags->plan, "where to write the plan; - for the standard output");
-  verb.flag("--explain", flags->explain,
-            "what it recomputes and keeps, what fills the peak, and what other memory is worth");
+  verb.option("-m,--method", flags->method, "search method: " + method_list());
+  verb.option("--plan", flags->plan, "output file for the plan; - for the standard output");
+  verb.flag(
+      "--explain", flags->explain,
+      "explain what is recomputed and kept, what fills the peak, and what more or less memory is worth");
   verb.flag("--json", flags->json, "print one JSON object");
 }
 

@@ -1,5 +1,7 @@
 #include "solve_json.h"
 
+#include "commands.h"
+
 namespace checkmate::tool {
 
 void write_answer(JsonWriter& json, const Graph& graph, const SolveOptions& options,

@@ -2,7 +2,9 @@
 
 #include <memory>
 
+#include "commands.h"
 #include "console.h"
+#include "core/try.h"
 #include "interrupt.h"
 #include "solve_json.h"
 #include "sweep_flags.h"
@@ -44,21 +46,17 @@ std::string json_of(const Graph& graph, const SolveOptions& solve_options,
   return json.take() + "\n";
 }
 
-int run(const Flags& flags) {
-  if (const Result<void> there = folder_is_there(flags.output); !there) return report(there.error());
-  const Result<Graph> graph = flags.graph.load();
-  if (!graph) return report(graph.error());
-  const Result<SolveOptions> search = flags.search.options();
-  if (!search) return report(search.error());
-  const Result<SweepOptions> options = flags.sweep.options(*graph, *search);
-  if (!options) return report(options.error());
+Result<int> run(const Flags& flags) {
+  CHECKMATE_TRY(folder_is_there(flags.output));
+  CHECKMATE_TRY(const Graph graph, flags.graph.load());
+  CHECKMATE_TRY(const SolveOptions search, flags.search.options());
+  CHECKMATE_TRY(const SweepOptions options, flags.sweep.options(graph, search));
   const Interrupt interrupt;
-  const Result<std::vector<SweepPoint>> points = watched_sweep(*graph, *options, interrupt.token());
-  if (!points) return report(points.error());
-  const std::string text = flags.json ? json_of(*graph, *search, *points) : sweep_to_csv(*graph, *points);
-  if (const Result<void> written = write_output(flags.output, text); !written) return report(written.error());
+  CHECKMATE_TRY(const std::vector<SweepPoint> points, watched_sweep(graph, options, interrupt.token()));
+  const std::string text = flags.json ? json_of(graph, search, points) : sweep_to_csv(graph, points);
+  CHECKMATE_TRY(write_output(flags.output, text));
   if (flags.output != "-") {
-    print_table(*graph, *points);
+    print_table(graph, points);
     print_written(flags.output, text.size());
   }
   return kDone;
@@ -70,15 +68,15 @@ void add_sweep(Parser& parser) {
   auto flags = std::make_shared<Flags>();
   flags->sweep.methods = "auto";
   Verb verb =
-      parser.add("sweep", "Solves for many budgets: cost against memory", [flags] { return run(*flags); });
+      parser.add("sweep", "Solves for several budgets: cost against memory", [flags] { return run(*flags); });
   verb.example(
       "checkmate sweep 'zoo:vgg16?batch=256' --budgets 100%..80%:5% --methods chen-greedy,lp-round -o "
       "vgg16.csv");
   flags->graph.add_to(verb);
   flags->sweep.add_to(verb);
   flags->search.add_to(verb);
-  verb.option("-o,--output", flags->output, "the file, CSV or with --json JSON; - for the standard output");
-  verb.flag("--json", flags->json, "JSON instead of CSV");
+  verb.option("-o,--output", flags->output, "output file; - for the standard output");
+  verb.flag("--json", flags->json, "write JSON instead of CSV");
 }
 
 }  // namespace checkmate::tool

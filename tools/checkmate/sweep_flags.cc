@@ -4,22 +4,21 @@
 
 #include <optional>
 
+#include "core/try.h"
 #include "progress_line.h"
 
 namespace checkmate::tool {
 
 void SweepFlags::add_to(Verb& verb) {
   verb.option("--budgets", budgets, "sizes, shares and ranges such as 90%..20%:5%, separated by commas");
-  verb.option("--methods", methods, "that are tried at each of those, separated by commas");
+  verb.option("--methods", methods, "methods to try at each budget, separated by commas");
 }
 
 Result<SweepOptions> SweepFlags::options(const Graph& graph, SolveOptions search) const {
-  Result<std::vector<Bytes>> bytes = parse_budgets(graph, budgets);
-  if (!bytes) return bytes.error();
-  if (methods.empty()) return Error{ErrorCode::kInvalidArgument, "--methods names none"};
-  Result<std::vector<std::string>> names = parse_methods(methods);
-  if (!names) return names.error();
-  return SweepOptions{.budgets = std::move(*bytes), .methods = std::move(*names), .solve = std::move(search)};
+  CHECKMATE_TRY(std::vector<Bytes> bytes, parse_budgets(graph, budgets));
+  if (methods.empty()) return Error{ErrorCode::kInvalidArgument, "--methods is empty"};
+  CHECKMATE_TRY(std::vector<std::string> names, parse_methods(methods));
+  return SweepOptions{.budgets = std::move(bytes), .methods = std::move(names), .solve = std::move(search)};
 }
 
 Result<std::vector<SweepPoint>> watched_sweep(const Graph& graph, SweepOptions options,

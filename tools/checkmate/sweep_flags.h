@@ -4,7 +4,7 @@
 
 namespace checkmate::tool {
 
-/// Which methods are tried at which budgets: for the verbs that show what memory costs.
+/// Which methods run at which budgets: for the verbs that show cost against memory.
 struct SweepFlags {
   std::string budgets = "90%..20%";
   std::string methods = "chen-sqrt,chen-greedy,ap-sqrt,ap-greedy,linear-sqrt,linear-greedy,auto";
@@ -14,7 +14,7 @@ struct SweepFlags {
   Result<SweepOptions> options(const Graph& graph, SolveOptions search) const;
 };
 
-/// sweep() with what SweepFlags tells; on a terminal, a line tells which search it is at and how that goes.
+/// sweep() with these options; on a terminal, a line shows which search is running and its state.
 Result<std::vector<SweepPoint>> watched_sweep(const Graph& graph, SweepOptions options,
                                               const std::stop_token& stop);
 

@@ -6,8 +6,8 @@
 
 namespace checkmate::tool {
 
-/// What can be shown where the output goes. A pipe or a file is no terminal: it gets the whole text, without
-/// colours.
+/// What can be shown where the output goes. A pipe or a file is not a terminal: it gets the whole text,
+/// without colours.
 struct Terminal {
   bool watched = false;      ///< it is a terminal
   bool escapes = false;      ///< one that can clear a line: not `TERM=dumb`

@@ -2,7 +2,9 @@
 
 #include <memory>
 
+#include "commands.h"
 #include "core/text.h"
+#include "core/try.h"
 #include "flags.h"
 #include "io/json_writer.h"
 
@@ -24,7 +26,7 @@ std::vector<std::string> complaints(const Graph& graph, const PlanRecord& record
   const Result<Simulation> run = simulate(graph, record.plan);
   if (!run) {
     if (found.empty())
-      throw std::logic_error("the validator accepted what the simulator refused: " + run.error().message);
+      throw std::logic_error("the validator accepted what the simulator rejected: " + run.error().message);
     return found;
   }
   const auto claim = [&](std::string_view what, std::optional<std::int64_t> claimed, std::int64_t real) {
@@ -34,24 +36,21 @@ std::vector<std::string> complaints(const Graph& graph, const PlanRecord& record
   claim("cost", record.cost ? std::optional(record.cost->count()) : std::nullopt, run->cost.count());
   claim("peak_bytes", record.peak ? std::optional(record.peak->count()) : std::nullopt, run->peak.count());
   if (record.lower_bound && *record.lower_bound > run->cost) {
-    found.push_back(fmt::format("the file says lower_bound {}, above the cost {}",
+    found.push_back(fmt::format("the file says lower_bound {}, which is above the cost {}",
                                 record.lower_bound->count(), run->cost.count()));
   }
   return found;
 }
 
-int run(const Flags& flags) {
-  const Result<Graph> graph = flags.graph.load();
-  if (!graph) return report(graph.error());
-  const Result<PlanRecord> record = read_plan(flags.plan, *graph);
-  if (!record) return report(record.error());
-  Bytes budget = record->budget.value_or(Bytes{INT64_MAX});
+Result<int> run(const Flags& flags) {
+  CHECKMATE_TRY(const Graph graph, flags.graph.load());
+  CHECKMATE_TRY(const PlanRecord record, read_plan(flags.plan, graph));
+  Bytes budget = record.budget.value_or(Bytes{INT64_MAX});
   if (!flags.budget.empty()) {
-    const Result<Bytes> given = parse_budget(*graph, flags.budget);
-    if (!given) return report(given.error());
-    budget = *given;
+    CHECKMATE_TRY(const Bytes given, parse_budget(graph, flags.budget));
+    budget = given;
   }
-  const std::vector<std::string> found = complaints(*graph, *record, budget);
+  const std::vector<std::string> found = complaints(graph, record, budget);
   if (flags.json) {
     JsonWriter json;
     json.begin_object().member("valid", found.empty()).key("violations").begin_array();
@@ -61,11 +60,11 @@ int run(const Flags& flags) {
   } else if (found.empty()) {
     const std::string within =
         budget == Bytes{INT64_MAX} ? "no budget was given" : "within " + to_string(budget);
-    fmt::print("valid: {}, {}\n", counted(record->plan.steps.size(), "step"), within);
+    fmt::print("valid: {}, {}\n", counted(record.plan.steps.size(), "step"), within);
   } else {
     for (const std::string& complaint : found) fmt::print("{}\n", complaint);
-    return report({ErrorCode::kInvalidPlan,
-                   fmt::format("{}: {}", printable(flags.plan, 4096), counted(found.size(), "violation"))});
+    return Error{ErrorCode::kInvalidPlan,
+                 fmt::format("{}: {}", printable(flags.plan, 4096), counted(found.size(), "violation"))};
   }
   return found.empty() ? kDone : kBadInput;
 }
@@ -79,8 +78,8 @@ void add_validate(Parser& parser) {
   verb.example("checkmate validate 'zoo:unet?batch=32' --plan plan.json --budget 60%");
   verb.alias("verify");  // as it was called
   flags->graph.add_to(verb);
-  verb.option("--plan", flags->plan, "the plan's file", Verb::Need::kRequired);
-  verb.option("-b,--budget", flags->budget, "instead of the budget in the file");
+  verb.option("--plan", flags->plan, "plan file", Verb::Need::kRequired);
+  verb.option("-b,--budget", flags->budget, "instead of the file's own budget");
   verb.flag("--json", flags->json, "print one JSON object");
 }
 

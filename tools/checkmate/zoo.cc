@@ -2,8 +2,9 @@
 
 #include <memory>
 
+#include "commands.h"
 #include "console.h"
-#include "flags.h"
+#include "core/try.h"
 #include "io/json_writer.h"
 
 namespace checkmate::tool {
@@ -44,15 +45,15 @@ void print_json_list() {
   fmt::print("{}\n", json.text());
 }
 
-int run(const Flags& flags) {
+Result<int> run(const Flags& flags) {
   if (flags.spec.empty()) {
     (flags.json ? print_json_list : print_list)();
     return kDone;
   }
-  const Result<Graph> graph = zoo::build(flags.spec.starts_with("zoo:") ? flags.spec.substr(4) : flags.spec);
-  if (!graph) return report(graph.error());
-  const Result<void> written = write_output(flags.output, graph_to_json(*graph));
-  return written ? kDone : report(written.error());
+  CHECKMATE_TRY(const Graph graph,
+                zoo::build(flags.spec.starts_with("zoo:") ? flags.spec.substr(4) : flags.spec));
+  CHECKMATE_TRY(write_output(flags.output, graph_to_json(graph)));
+  return kDone;
 }
 
 }  // namespace
@@ -62,9 +63,10 @@ void add_zoo(Parser& parser) {
   Verb verb = parser.add("zoo", "Lists the built-in networks, or writes one as a graph file",
                          [flags] { return run(*flags); });
   verb.example("checkmate zoo 'gpt2?batch=8' -o gpt2.json");
-  verb.argument("SPEC", flags->spec, "NAME?key=value&...; without it, the list", Verb::Need::kOptional);
-  verb.option("-o,--output", flags->output, "the file; - for the standard output");
-  verb.flag("--json", flags->json, "the list as one JSON object");
+  verb.argument("SPEC", flags->spec, "NAME?key=value&...; without it, all networks are listed",
+                Verb::Need::kOptional);
+  verb.option("-o,--output", flags->output, "output file; - for the standard output");
+  verb.flag("--json", flags->json, "list as one JSON object");
 }
 
 }  // namespace checkmate::tool

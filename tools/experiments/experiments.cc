@@ -16,6 +16,7 @@
 #include "checkmate/sweep.h"
 #include "checkmate/zoo.h"
 #include "core/text.h"
+#include "core/try.h"
 #include "solve/paper/stage_model.h"
 
 namespace checkmate::experiments {
@@ -85,10 +86,9 @@ class Reproduction {
   /// All methods over the budgets of the paper's kind of sweep.
   Result<std::vector<SweepPoint>> swept(const PaperNetwork& network, const Graph& graph,
                                         const std::vector<std::string>& methods) const {
-    Result<std::vector<Bytes>> budgets = parse_budgets(graph, "90%..20%,95%,85%");
-    if (!budgets) return budgets.error();
+    CHECKMATE_TRY(std::vector<Bytes> budgets, parse_budgets(graph, "90%..20%,95%,85%"));
     return sweep(graph,
-                 {.budgets = *budgets,
+                 {.budgets = budgets,
                   .methods = methods,
                   .solve = solve_options(),
                   .on_point =
@@ -104,8 +104,7 @@ class Reproduction {
 };
 
 Result<Experiment> Reproduction::integrality_gap() {
-  const Result<Graph> graph = zoo::build("linear?n=8");
-  if (!graph) return graph.error();
+  CHECKMATE_TRY(const Graph graph, zoo::build("linear?n=8"));
   constexpr Bytes kBudget{4};
   Experiment table{
       {.name = "integrality-gap",
@@ -120,12 +119,12 @@ Result<Experiment> Reproduction::integrality_gap() {
   };
   constexpr std::array kForms = {
       Form{"frontier-advancing, the paper's rows", Partition::kFrontier, false, "1.18"},
-      Form{"frontier-advancing, a row a hazard", Partition::kFrontier, true, ""},
+      Form{"frontier-advancing, one row per hazard", Partition::kFrontier, true, ""},
       Form{"unpartitioned, the paper's rows", Partition::kFree, false, "21.56"}};
   double optimum = 0;
   for (const Form& form : kForms) {
     say(form.name);
-    const StageModel model(*graph, {.budget = kBudget, .partition = form.partition, .tight = form.tight});
+    const StageModel model(graph, {.budget = kBudget, .partition = form.partition, .tight = form.tight});
     LinearOptions limits;
     limits.stop = stop_;
     limits.threads = options_.threads;
@@ -133,7 +132,8 @@ Result<Experiment> Reproduction::integrality_gap() {
     limits.relax = true;
     const LinearSolution relaxed = LinearSolver(model.program()).solve(limits);
     if (relaxed.status != LinearSolution::Status::kOptimal) {
-      return Error{ErrorCode::kInvalidArgument, "the relaxation was not solved in time; give it more"};
+      return Error{ErrorCode::kInvalidArgument,
+                   "the relaxation was not solved in time; raise the time limit"};
     }
     limits.relax = false;
     const LinearSolution whole = LinearSolver(model.program()).solve(limits);
@@ -147,7 +147,7 @@ Result<Experiment> Reproduction::integrality_gap() {
          ratio(whole.seconds), ratio(reference / relaxation), std::string(form.paper)});
   }
   table.remark =
-      "Ratio: optimum over relaxation; where the optimum was not found in time, that of the rows above.";
+      "Ratio: optimum / relaxation. Where the optimum was not found in time, that of the rows above is used.";
   return table;
 }
 
@@ -167,23 +167,21 @@ Result<Experiment> Reproduction::approximation() {
                                "MILP", "budgets", "bound proven"},
                     .rows = {}}};
   for (const Row& row : kRows) {
-    const Result<Graph> graph = load(row.network);
-    if (!graph) return graph.error();
-    const Result<std::vector<SweepPoint>> points = swept(row.network, *graph, methods);
-    if (!points) return points.error();
+    CHECKMATE_TRY(const Graph graph, load(row.network));
+    CHECKMATE_TRY(const std::vector<SweepPoint> points, swept(row.network, graph, methods));
     // A bound for less memory does not hold for more, so each budget has its own: the best that any method
     // proved there.
     std::map<Bytes, Cost> bound;
     std::map<Bytes, Cost> cheapest;
-    for (const SweepPoint& point : *points) {
-      Cost& best = bound.try_emplace(point.budget, graph->keep_all_cost()).first->second;
+    for (const SweepPoint& point : points) {
+      Cost& best = bound.try_emplace(point.budget, graph.keep_all_cost()).first->second;
       best = std::max({best, point.result.lower_bound, point.result.stage_lower_bound.value_or(Cost{0})});
       if (!point.result.plan) continue;
       Cost& least = cheapest.try_emplace(point.budget, point.result.cost).first->second;
       least = std::min(least, point.result.cost);
     }
     std::map<std::string, std::pair<double, int>> logs;
-    for (const SweepPoint& point : *points) {
+    for (const SweepPoint& point : points) {
       if (!point.result.plan) continue;
       auto& [sum, count] = logs[point.method];
       sum += std::log(static_cast<double>(point.result.cost.count()) /
@@ -204,8 +202,9 @@ Result<Experiment> Reproduction::approximation() {
     table.rows.push_back(std::move(cells));
   }
   table.remark =
-      "Paper / ours, in parentheses the number of budgets where the method has a plan. Where the optimum is "
-      "not proven, ours is against the best "
+      "Paper / ours; in parentheses, the number of budgets for which the method has a plan. Where the "
+      "optimum is "
+      "not proven, ours is relative to the best "
       "bound, which makes it look worse than it is.";
   return table;
 }
@@ -245,13 +244,12 @@ Result<Experiment> Reproduction::max_batches() {
       say(fmt::format("{}: {}", row.network.name, method));
       SolveOptions solve_options = this->solve_options();
       solve_options.method = method;
-      const Result<MaxBatch> found =
-          max_batch([&](std::int64_t batch) { return zoo::build(fmt::format("{}?batch={}", base, batch)); },
-                    {.memory = Bytes{16'000'000'000}, .solve = solve_options, .largest = 4096}, stop_);
-      if (!found) return found.error();
-      limit = std::min(limit, found->upper_limit);
-      bar(method, found->batch);
-      const std::string ours = fmt::format("{}{}", found->batch, found->proven ? ", proven" : "");
+      const auto build = [&](std::int64_t batch) { return zoo::build(*zoo::with_batch(base, batch)); };
+      const MaxBatchOptions options{.memory = Bytes{16'000'000'000}, .solve = solve_options, .largest = 4096};
+      CHECKMATE_TRY(const MaxBatch found, max_batch(build, options, stop_));
+      limit = std::min(limit, found.upper_limit);
+      bar(method, found.batch);
+      const std::string ours = fmt::format("{}{}", found.batch, found.proven ? ", proven" : "");
       cells.push_back(paper.empty() ? ours : fmt::format("{} / {}", paper, ours));
     }
     cells.push_back(std::to_string(limit));
@@ -260,8 +258,9 @@ Result<Experiment> Reproduction::max_batches() {
     table.rows.push_back(std::move(cells));
   }
   table.remark =
-      "The upper limit is proven: at the next batch what must be there at once, whatever is recomputed, "
-      "passes the memory.";
+      "The upper limit is proven: at the next batch, the values that must be in memory at once exceed the "
+      "memory, "
+      "whatever is recomputed.";
   table.figures.push_back(
       {"max_batch", "Largest batch in 16 GB with at most one extra forward pass", std::move(bars)});
   return table;
@@ -278,31 +277,29 @@ Result<Experiment> Reproduction::overheads() {
   table.header.insert(table.header.end(), methods.begin(), methods.end());
   table.header.emplace_back("bound");
   for (const PaperNetwork& network : {kVgg16, kMobileNet, kUnet}) {
-    const Result<Graph> graph = load(network);
-    if (!graph) return graph.error();
-    const Result<std::vector<SweepPoint>> points = swept(network, *graph, methods);
-    if (!points) return points.error();
+    CHECKMATE_TRY(const Graph graph, load(network));
+    CHECKMATE_TRY(const std::vector<SweepPoint> points, swept(network, graph, methods));
     std::map<Bytes, std::map<std::string, std::string>> cells;
     std::map<Bytes, Cost> bounds;
-    for (const SweepPoint& point : *points) {
+    for (const SweepPoint& point : points) {
       if (point.result.plan)
-        cells[point.budget][point.method] = fmt::format("{:.4f}", overhead(*graph, point.result.cost));
+        cells[point.budget][point.method] = fmt::format("{:.4f}", overhead(graph, point.result.cost));
       // For every plan of the order: those of auto need not be of the paper's class.
       Cost& best = bounds[point.budget];
       best = std::max(best, point.result.lower_bound);
     }
     for (auto& [budget, by_method] : cells) {
-      const double share = static_cast<double>((budget - graph->fixed_bytes()).count()) /
-                           static_cast<double>(keep_all_peak(*graph).count());
+      const double share = static_cast<double>((budget - graph.fixed_bytes()).count()) /
+                           static_cast<double>(keep_all_peak(graph).count());
       std::vector<std::string> row = {std::string(network.name), to_string(budget),
                                       fmt::format("{:.0f}%", 100 * share)};
       for (const std::string& method : methods) row.push_back(by_method[method]);
-      row.push_back(fmt::format("{:.4f}", overhead(*graph, bounds[budget])));
+      row.push_back(fmt::format("{:.4f}", overhead(graph, bounds[budget])));
       table.rows.push_back(std::move(row));
     }
-    table.figures.push_back(overhead_figure(network.name, *graph, *points));
+    table.figures.push_back(overhead_figure(network.name, graph, points));
   }
-  table.remark = "An empty cell: no plan. The bound holds for every plan of the order.";
+  table.remark = "An empty cell means that there is no plan. The bound holds for every plan of the order.";
   return table;
 }
 
@@ -320,28 +317,24 @@ Result<Experiment> Reproduction::solve_times() {
                                "stage gap", "MILP, s"},
                     .rows = {}}};
   for (const Case& c : kCases) {
-    const Result<Graph> graph = zoo::build(c.network.zoo);
-    if (!graph) return graph.error();
+    CHECKMATE_TRY(const Graph graph, zoo::build(c.network.zoo));
     std::vector<std::string> row = {std::string(c.network.name), std::string(c.share)};
     for (const char* method : {"lp-round", "milp"}) {
       say(fmt::format("{}: {}", c.network.name, method));
       SolveOptions solve_options = this->solve_options();
       solve_options.method = method;
-      const Result<Bytes> budget = parse_budget(*graph, c.share);
-      if (!budget) return budget.error();
-      solve_options.budget = *budget;
-      const Result<SolveResult> result = solve(*graph, solve_options, stop_);
-      if (!result) return result.error();
-      row.push_back(result->plan ? fmt::format("{:.5f}", overhead(*graph, result->cost)) : "-");
+      CHECKMATE_TRY(const Bytes budget, parse_budget(graph, c.share));
+      solve_options.budget = budget;
+      CHECKMATE_TRY(const SolveResult result, solve(graph, solve_options, stop_));
+      row.push_back(result.plan ? fmt::format("{:.5f}", overhead(graph, result.cost)) : "-");
       if (solve_options.method == "milp") {
-        const bool staged = result->stage_lower_bound.has_value();
-        row.push_back(staged ? fmt::format("{:.5f}", overhead(*graph, *result->stage_lower_bound)) : "-");
-        row.push_back(
-            staged && result->plan
-                ? fmt::format("{:.2f}%", 100 * relative_gap(result->cost, *result->stage_lower_bound))
-                : "-");
+        const bool staged = result.stage_lower_bound.has_value();
+        row.push_back(staged ? fmt::format("{:.5f}", overhead(graph, *result.stage_lower_bound)) : "-");
+        row.push_back(staged && result.plan
+                          ? fmt::format("{:.2f}%", 100 * relative_gap(result.cost, *result.stage_lower_bound))
+                          : "-");
       }
-      row.push_back(fmt::format("{:.1f}", result->seconds));
+      row.push_back(fmt::format("{:.1f}", result.seconds));
     }
     table.rows.push_back(std::move(row));
   }
@@ -349,10 +342,9 @@ Result<Experiment> Reproduction::solve_times() {
 }
 
 Result<Experiment> Reproduction::stage_maps() {
-  const Result<Graph> graph = zoo::build("linear?n=32");
-  if (!graph) return graph.error();
+  CHECKMATE_TRY(const Graph graph, zoo::build("linear?n=32"));
   Experiment table{{.name = "stage-map",
-                    .title = "What the plans for a chain of 32 layers (65 ops) do; unit costs and sizes",
+                    .title = "Plans for a chain of 32 layers (65 ops), unit costs and sizes",
                     .header = {"plan", "budget", "peak", "recomputed runs", "overhead", "gap"},
                     .rows = {}}};
   struct Case {
@@ -371,20 +363,18 @@ Result<Experiment> Reproduction::stage_maps() {
     SolveOptions solve_options = this->solve_options();
     solve_options.method = c.method;
     solve_options.budget = c.budget == 0 ? peak : Bytes{c.budget};
-    const Result<SolveResult> result = solve(*graph, solve_options, stop_);
-    if (!result) return result.error();
-    if (!result->plan)
-      return Error{ErrorCode::kInvalidArgument, fmt::format("no plan for {}; give it more time", c.name)};
-    peak = result->peak;
-    Result<StageMap> map = stage_map(*graph, *result->plan);
-    if (!map) return map.error();
+    CHECKMATE_TRY(const SolveResult result, solve(graph, solve_options, stop_));
+    if (!result.plan)
+      return Error{ErrorCode::kInvalidArgument, fmt::format("no plan for {}; raise the time limit", c.name)};
+    peak = result.peak;
+    CHECKMATE_TRY(StageMap map, stage_map(graph, *result.plan));
     table.rows.push_back({std::string(c.name), std::to_string(solve_options.budget.count()),
-                          std::to_string(result->peak.count()), std::to_string(map->recomputed.size()),
-                          fmt::format("{:.4f}", overhead(*graph, result->cost)),
-                          fmt::format("{:.2f}%", 100 * relative_gap(result->cost, result->lower_bound))});
+                          std::to_string(result.peak.count()), std::to_string(map.recomputed.size()),
+                          fmt::format("{:.4f}", overhead(graph, result.cost)),
+                          fmt::format("{:.2f}%", 100 * relative_gap(result.cost, result.lower_bound))});
     panels.push_back(
-        {fmt::format("{}: {} units, {:.2f}x", c.name, result->peak.count(), overhead(*graph, result->cost)),
-         std::move(*map)});
+        {fmt::format("{}: {} units, {:.2f}x", c.name, result.peak.count(), overhead(graph, result.cost)),
+         std::move(map)});
   }
   table.figures.push_back({"stage_map", "Stages of plans for a chain of 32 layers", std::move(panels)});
   return table;

@@ -87,7 +87,11 @@ class Restarts {
       if (left - length < 0.3 * length) length = left;
       cool(elapsed, std::min(length, left), hottest);
       share();
-      if (annealer_.has_best()) elite_.add(annealer_.best_cost(), annealer_.best());
+      if (annealer_.has_best()) {
+        elite_.add(annealer_.best_cost(), annealer_.best());
+      } else if (!incumbent_.has_plan()) {
+        incumbent_.note_peak_of(annealer_.state().steps());
+      }
     }
     share();
   }

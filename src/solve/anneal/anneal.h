@@ -6,9 +6,9 @@
 
 namespace checkmate {
 
-/// Looks for cheaper plans of the fixed order, by restarts of annealing, until the incumbent is done or the
-/// moves are used up. Takes over better plans that others offer. With a limit of moves nothing depends on the
-/// clock.
+/// Searches for cheaper plans of the fixed order, by restarts of annealing, until the incumbent is done or
+/// the moves are used up. Takes over better plans that others offer. With a limit of moves nothing depends on
+/// the clock.
 void anneal(const SearchContext& search, Incumbent& incumbent, std::uint64_t seed);
 
 /// Annealing as a method of its own.

@@ -82,7 +82,7 @@ void Annealer::follow_feasibility(double progress) {
 
 void Annealer::repair_greedily(const std::function<bool()>& stopped) {
   constexpr int kMostFailures = 2000;
-  constexpr int kImpatient = 20;  // from then on, dearer ways are taken
+  constexpr int kImpatient = 20;  // from then on, more expensive ways are taken
   const double price = price_;
   cost_limit_ = kNoLimit;
   int failures = 0;
@@ -98,7 +98,7 @@ void Annealer::repair_greedily(const std::function<bool()>& stopped) {
 /// Drops what is worth most, if that comes true.
 bool Annealer::relieve_well(Run over, double patience) {
   constexpr std::uint64_t kSamples = 32;
-  constexpr double kOptimism = 4;  // a way may cost so many times more than it looked like
+  constexpr double kOptimism = 4;  // a way may cost this many times its estimate
   const Drop drop = best_drop(over, kSamples);
   if (!drop.again) return false;
   const double cost = state_.cost();
@@ -120,9 +120,9 @@ bool Annealer::relieve_well(Run over, double patience) {
 /// up to `samples` of them, fewer where they are rare.
 template <class Found>
 void Annealer::for_random_drops(Run over, std::uint64_t samples, const Found& found) {
-  constexpr std::uint64_t kTriesASample = 12;
+  constexpr std::uint64_t kTriesPerSample = 12;
   if (over.stage() == 0) return;
-  for (std::uint64_t tries = samples * kTriesASample; tries > 0 && samples > 0; --tries) {
+  for (std::uint64_t tries = samples * kTriesPerSample; tries > 0 && samples > 0; --tries) {
     const auto op = static_cast<std::uint32_t>(random_.below(over.stage()));
     const auto outputs = graph_.outputs[op];
     const std::uint32_t tensor = outputs[outputs.size() == 1 ? 0 : random_.below(outputs.size())];
@@ -168,9 +168,9 @@ void Annealer::remove_unneeded(const std::function<bool()>& stopped) {
   if (state_.overflow() > 0) return;
   std::vector<Run> runs(state_.all().begin(), state_.all().end());
   std::sort(runs.begin(), runs.end(), [&](Run a, Run b) {
-    const double dear = graph_.cost[a.op()];
-    const double dear_too = graph_.cost[b.op()];
-    return dear != dear_too ? dear > dear_too : a > b;
+    const double cost_a = graph_.cost[a.op()];
+    const double cost_b = graph_.cost[b.op()];
+    return cost_a != cost_b ? cost_a > cost_b : a > b;
   });
   for (std::size_t k = 0; k < runs.size(); ++k) {
     if (k % 16 == 0 && stopped()) break;
@@ -313,7 +313,7 @@ bool Annealer::clear_op() {
 }
 
 /// Removes most recomputations of some stages in a row and builds them anew, by what is worth most. This is
-/// what moves the choice between dear ops, around each of which many cheap ones have to change.
+/// what changes the choice between expensive ops, around each of which many cheap ones have to change.
 bool Annealer::rebuild_window() {
   constexpr std::uint64_t kMostStages = 10;
   constexpr int kMostDrops = 20;
@@ -410,8 +410,9 @@ void Annealer::recompute(Run run, double eagerness) {
     extensions_.pop_back();
     const Run again{run.stage(), extension.op};
     if (aborted_ || state_.contains(again)) continue;
-    const bool dear = extension.overflow * price_ > graph_.cost[extension.op] * (0.2 + 2 * random_.share());
-    if (random_.share() < eagerness * (dear ? 1.0 : 0.1)) recompute(again, eagerness);
+    const bool expensive =
+        extension.overflow * price_ > graph_.cost[extension.op] * (0.2 + 2 * random_.share());
+    if (random_.share() < eagerness * (expensive ? 1.0 : 0.1)) recompute(again, eagerness);
   }
 }
 

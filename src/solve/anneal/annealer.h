@@ -30,7 +30,7 @@ class Annealer {
   void follow_feasibility(double progress);
   /// Drops what relieves the overflow at the least cost, until all fits, it gets nowhere or is stopped.
   void repair_greedily(const std::function<bool()>& stopped);
-  /// Removes, dearest first, each recomputation that the budget makes unnecessary.
+  /// Removes every recomputation that the budget makes unnecessary, the most expensive first.
   void remove_unneeded(const std::function<bool()>& stopped);
 
   /// The cheapest state within the budget since the last load().
@@ -95,7 +95,7 @@ class Annealer {
   double price_;
   std::vector<Change> changes_;
   std::vector<Extension> extensions_;
-  double cost_limit_ = 0;  // a move that costs more can't be taken
+  double cost_limit_ = 0;  // a move that costs more cannot be taken
   bool aborted_ = false;
   std::uint64_t ops_left_ = 0;  // that a move may still recompute
   std::uint32_t fitting_ = 0, seen_ = 0;

@@ -4,68 +4,6 @@
 #include <cmath>
 
 namespace checkmate {
-namespace {
-
-/// Sums of so many bytes stay exact in a double, rounding up included.
-constexpr std::int64_t kExact = std::int64_t{1} << 51;
-
-}  // namespace
-
-SearchGraph::SearchGraph(const Graph& graph, Bytes whole_budget)
-    : ops(static_cast<std::uint32_t>(graph.op_count())),
-      real_ops(ops),
-      base_cost(static_cast<double>(graph.keep_all_cost().count())) {
-  std::int64_t all_bytes = 0;  // of a graph, these sums do not overflow
-  for (const TensorId tensor : graph.tensors()) {
-    if (!graph.resident(tensor)) all_bytes += graph.bytes(tensor).count();
-  }
-  for (const OpId op : graph.ops()) all_bytes += graph.workspace(op).count();
-  const std::int64_t unit = all_bytes / kExact + 1;
-  const auto scaled = [&](Bytes amount) {
-    const std::int64_t units = amount.count() / unit + (amount.count() % unit == 0 ? 0 : 1);
-    return static_cast<double>(units);
-  };
-  const std::int64_t whole_units = (whole_budget - graph.fixed_bytes()).count() / unit;
-  budget = static_cast<double>(whole_units);
-
-  std::vector<std::uint32_t> wanted;
-  for (const TensorId tensor : graph.tensors()) {
-    bytes.push_back(scaled(graph.bytes(tensor)));
-    producer.push_back(graph.producer(tensor).value_or(OpId{0}).value);
-    for (const OpId user : graph.users(tensor)) users.push_item(user.value);
-    if (graph.output(tensor)) {
-      users.push_item(real_ops);
-      wanted.push_back(tensor.value);
-    }
-    users.end_row();
-  }
-  for (const OpId op : graph.ops()) {
-    cost.push_back(static_cast<double>(graph.cost(op).count()));
-    recomputable.push_back(graph.recomputable(op));
-    for (const TensorId tensor : graph.inputs(op)) {
-      if (!graph.resident(tensor)) inputs.push_item(tensor.value);
-    }
-    inputs.end_row();
-    workspace.push_back(scaled(graph.workspace(op)));
-    made.push_back(workspace.back());
-    for (const TensorId tensor : graph.outputs(op)) {
-      outputs.push_item(tensor.value);
-      made.back() += bytes[tensor.index()];
-    }
-    outputs.end_row();
-  }
-  if (!wanted.empty()) add_reader(wanted);
-}
-
-void SearchGraph::add_reader(std::span<const std::uint32_t> tensors) {
-  ++ops;
-  cost.push_back(0);
-  workspace.push_back(0);
-  made.push_back(0);
-  recomputable.push_back(false);
-  inputs.push(tensors);
-  outputs.end_row();
-}
 
 Recomputations::Recomputations(const SearchGraph& graph)
     : graph_(graph), profile_(graph.budget, std::floor(graph.budget / 1000)) {
@@ -74,7 +12,7 @@ Recomputations::Recomputations(const SearchGraph& graph)
 
 void Recomputations::clear() {
   const std::uint32_t ops = graph_.ops;
-  blocks_.assign((ops + kStagesABlock - 1) / kStagesABlock, {});
+  blocks_.assign((ops + kStagesPerBlock - 1) / kStagesPerBlock, {});
   first_slot_.resize(ops);
   runs_.resize(ops);
   all_.clear();
@@ -83,9 +21,9 @@ void Recomputations::clear() {
   std::vector<double> growth(ops + 1);
   for (std::uint32_t op = 0; op < ops; ++op) {
     runs_[op].assign(1, op);
-    first_slot_[op] = op % kStagesABlock;
-    blocks_[op / kStagesABlock].ops.push_back(op);
-    blocks_[op / kStagesABlock].places_in_all.push_back(0);
+    first_slot_[op] = op % kStagesPerBlock;
+    blocks_[op / kStagesPerBlock].ops.push_back(op);
+    blocks_[op / kStagesPerBlock].places_in_all.push_back(0);
     for (const std::uint32_t tensor : graph_.outputs[op]) {
       const auto users = graph_.users[tensor];
       const std::uint32_t last = users.empty() ? op : users.back();
@@ -97,7 +35,7 @@ void Recomputations::clear() {
   double live = 0;
   for (std::uint32_t op = 0; op < ops; ++op) {
     live += growth[op];
-    memory[op / kStagesABlock].push_back(live + graph_.workspace[op]);
+    memory[op / kStagesPerBlock].push_back(live + graph_.workspace[op]);
   }
   profile_.reset(std::move(memory));
 }
@@ -151,7 +89,7 @@ void Recomputations::open_slot(Run run, Place place) {
   block.ops.insert(block.ops.begin() + slot, run.op());
   block.places_in_all.insert(block.places_in_all.begin() + slot, static_cast<std::uint32_t>(all_.size()));
   all_.push_back(run);
-  const Stage end = std::min(graph_.ops, (place.block + 1) * kStagesABlock);
+  const Stage end = std::min(graph_.ops, (place.block + 1) * kStagesPerBlock);
   for (Stage later = run.stage() + 1; later < end; ++later) ++first_slot_[later];
 }
 
@@ -167,14 +105,14 @@ void Recomputations::close_slot(Run run, Place place) {
   block.ops.erase(block.ops.begin() + slot);
   block.places_in_all.erase(block.places_in_all.begin() + slot);
   profile_.close(place);
-  const Stage end = std::min(graph_.ops, (place.block + 1) * kStagesABlock);
+  const Stage end = std::min(graph_.ops, (place.block + 1) * kStagesPerBlock);
   for (Stage later = run.stage() + 1; later < end; ++later) --first_slot_[later];
 }
 
 std::span<const std::uint32_t> Recomputations::in_stage(Stage stage) const {
-  const Block& block = blocks_[stage / kStagesABlock];
+  const Block& block = blocks_[stage / kStagesPerBlock];
   const std::size_t from = first_slot_[stage];
-  const bool last = stage + 1 == graph_.ops || (stage + 1) % kStagesABlock == 0;
+  const bool last = stage + 1 == graph_.ops || (stage + 1) % kStagesPerBlock == 0;
   const std::size_t to = last ? block.ops.size() : first_slot_[stage + 1];
   return std::span(block.ops).subspan(from, to - from - 1);
 }
@@ -281,7 +219,7 @@ Recomputations::Place Recomputations::place(Run run) const {
       run.first()
           ? ops.size()
           : static_cast<std::size_t>(std::lower_bound(ops.begin(), ops.end(), run.op()) - ops.begin());
-  return {stage / kStagesABlock, first_slot_[stage] + static_cast<std::uint32_t>(rank)};
+  return {stage / kStagesPerBlock, first_slot_[stage] + static_cast<std::uint32_t>(rank)};
 }
 
 Recomputations::Place Recomputations::after(Run run) const {
@@ -291,8 +229,8 @@ Recomputations::Place Recomputations::after(Run run) const {
 }
 
 Run Recomputations::run_at(Place place) const {
-  const Stage first = place.block * kStagesABlock;
-  const Stage end = std::min(graph_.ops, first + kStagesABlock);
+  const Stage first = place.block * kStagesPerBlock;
+  const Stage end = std::min(graph_.ops, first + kStagesPerBlock);
   const auto begin = first_slot_.begin();
   const auto stage = std::upper_bound(begin + first, begin + end, place.slot) - begin - 1;
   return {static_cast<Stage>(stage), blocks_[place.block].ops[place.slot]};

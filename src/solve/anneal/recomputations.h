@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "checkmate/graph.h"
 #include "solve/anneal/memory_profile.h"
-#include "solve/common/expand.h"
+#include "solve/common/search_graph.h"
+#include "solve/common/stage.h"
 
 namespace checkmate {
 
@@ -28,32 +28,6 @@ class Run {
 
  private:
   std::uint64_t key_;
-};
-
-/// The graph as the search reads it: resident tensors left out, numbers as doubles, rows end to end. Bytes
-/// are scaled down where sums would pass 2^52, sizes rounded up and the budget down.
-///
-/// Where the graph has outputs, a last op that makes nothing and costs nothing reads them all: they are
-/// needed there like any input, so they may go and be made again before it.
-struct SearchGraph {
-  SearchGraph(const Graph& graph, Bytes budget);
-
-  using Row = Rows<std::uint32_t, std::uint32_t>;
-  std::uint32_t ops;  // with the one that reads the outputs
-  std::uint32_t real_ops;
-  double budget;     // without the fixed bytes
-  double base_cost;  // of every op once
-  std::vector<double> cost;
-  std::vector<double> workspace;
-  std::vector<double> made;  // workspace and outputs
-  std::vector<bool> recomputable;
-  Row inputs, outputs;        // of an op: tensors
-  std::vector<double> bytes;  // of a tensor
-  std::vector<std::uint32_t> producer;
-  Row users;  // of a tensor: ops, upwards
-
- private:
-  void add_reader(std::span<const std::uint32_t> tensors);
 };
 
 /// A set of recomputations (stage t, op v < t). Every such set is a runnable plan: stage t runs its
@@ -115,7 +89,7 @@ class Recomputations {
   void open_slot(Run run, Place place);
   void close_slot(Run run, Place place);
 
-  static constexpr std::uint32_t kStagesABlock = 64;
+  static constexpr std::uint32_t kStagesPerBlock = 64;
 
   const SearchGraph& graph_;
   MemoryProfile profile_;

@@ -19,8 +19,8 @@
 namespace checkmate {
 namespace {
 
-/// Quick methods first, then those that look for plans and those that look for bounds side by side, on one
-/// blackboard. Each is a file of its own; here is only who runs when.
+/// Quick methods first, then those that search for plans and those that search for bounds, in parallel and on
+/// one blackboard. Each is a file of its own; this file only decides what runs when.
 class Portfolio {
  public:
   explicit Portfolio(const SearchContext& search)
@@ -31,7 +31,7 @@ class Portfolio {
         on_enough_(incumbent_.enough(), [this] { stop_.request_stop(); }) {}
 
   Outcome run() {
-    quiet_.on_progress = {};  // the incumbent tells, and nobody else
+    quiet_.on_progress = {};  // only the incumbent reports progress
     start();
     if (!incumbent_.done()) free_order() ? search_free_order() : search_fixed_order();
     return incumbent_.outcome();
@@ -61,14 +61,14 @@ class Portfolio {
     if (least.needed > search_.options.budget)
       incumbent_.prove_infeasible(least.needed, std::move(least.detail));
     if (least.sufficient) incumbent_.note_peak(*least.sufficient);
-    // Made for its peak, the plan makes nearly all from nothing, over and over.
+    // The plan has a small peak because it recomputes nearly everything, over and over.
     constexpr std::size_t kMostSteps = 4000;
     if (least.steps && least.steps->size() <= kMostSteps)
       least.steps = prune_recomputations(search_, std::move(*least.steps));
     if (least.steps) incumbent_.offer(std::move(*least.steps), "least-budget");
   }
 
-  /// What knows the structure of chains, and what tells whether there is a plan at all.
+  /// Methods for chains, and those that determine whether there is a plan at all.
   void look_closer() {
     if (!incumbent_.done() && ops() <= kSmall) take(solve_chain_dp(search_.part(0.1)), "chain-dp");
     if (!incumbent_.done()) {
@@ -76,7 +76,7 @@ class Portfolio {
         incumbent_.raise_bound(*bound, "chain-bound");
     }
     if (!incumbent_.done() && !incumbent_.has_plan()) look_for_least_budget();
-    // Where the others have come to no end, and there is so little that all of it can be tried.
+    // Where the others have not finished, and the graph is small enough to try everything.
     constexpr std::size_t kMostStates = 1'000'000;
     if (!incumbent_.done()) take(solve_brute(search_.part(0.2), kMostStates), "brute");
   }
@@ -114,7 +114,8 @@ class Portfolio {
     anneal(search_.part(search_.by_moves() ? 0.5 : 1), incumbent_, seed);
   }
 
-  /// A plan that keeps the order is one, too, and on tight training graphs the better start.
+  /// A plan of the fixed order is a plan of the free order too, and the better start on tight training
+  /// graphs.
   void search_free_order() {
     const std::uint64_t seed = search_.options.seed;
     side_by_side([&](std::uint64_t member) {

@@ -4,7 +4,7 @@
 
 namespace checkmate {
 
-/// All methods that help, side by side.
+/// All methods that help, in parallel.
 Outcome solve_auto(const SearchContext& search);
 
 }  // namespace checkmate

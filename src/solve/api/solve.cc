@@ -12,6 +12,7 @@
 #include "core/text.h"
 #include "core/try.h"
 #include "solve/api/solvers.h"
+#include "solve/api/sufficient_budget.h"
 #include "solve/least_budget/least_budget.h"
 
 namespace checkmate {
@@ -35,7 +36,7 @@ Result<void> check_options(const SolveOptions& options) {
   if (options.samples < 0 || options.samples > kMostSamples)
     return invalid(fmt::format("samples must be from 0 to {}, got {}", kMostSamples, options.samples));
   if (options.free_stages && options.order == Order::kFixed) {
-    return invalid("free stages let first runs move: ask for free order as well");
+    return invalid("free stages let first runs move, so they also need the free order");
   }
   return {};
 }
@@ -70,7 +71,7 @@ void replay(const Graph& graph, const SolveOptions& options, std::vector<OpId> s
   result.status = result.cost == result.lower_bound ? Status::kOptimal : Status::kFeasible;
 }
 
-/// Where there is no plan: how much would be enough, as far as a short search can tell.
+/// Where there is no plan: what every plan needs and what suffices, as far as short searches can tell.
 void bracket_least_budget(const SearchContext& search, SolveResult& result) {
   const std::size_t most_sets = search.by_moves() ? 10'000 : 500'000;
   constexpr double kSeconds = 2;
@@ -79,6 +80,10 @@ void bracket_least_budget(const SearchContext& search, SolveResult& result) {
   result.needed = std::max(result.needed, std::optional(least.needed));
   if (least.sufficient)
     result.sufficient = std::min(*least.sufficient, result.sufficient.value_or(*least.sufficient));
+  // The figure of any other method is about that method.
+  if (search.options.method != "auto") return;
+  const Bytes known = result.sufficient.value_or(search.graph.fixed_bytes() + keep_all_peak(search.graph));
+  result.sufficient = sufficient_budget(search, *result.needed, known);
 }
 
 }  // namespace
@@ -111,7 +116,8 @@ Result<SolveResult> solve(const Graph& graph, const SolveOptions& options, std::
     result.detail = describe(graph, minimum);
     bracket_least_budget(search, result);
     if (*result.needed > graph.fixed_bytes() + minimum.bytes)
-      result.detail += fmt::format("; all that must be there at once needs {}", exact(*result.needed));
+      result.detail +=
+          fmt::format("; everything that must be in memory at once needs {}", exact(*result.needed));
     result.seconds = search.seconds();
     return result;
   }

@@ -17,24 +17,25 @@ namespace checkmate {
 namespace {
 
 constexpr Solver kAuto = {
-    {.name = "auto", .summary = "all of the following that help, side by side", .free_order = true},
-    solve_auto};
+    {.name = "auto", .summary = "runs the methods that help, in parallel", .free_order = true}, solve_auto};
 
 constexpr std::array kSearches = std::to_array<Solver>({
-    {{.name = "lp-bound", .summary = "the paper's relaxation, as a bound", .plans = false}, solve_lp_bound},
-    {{.name = "lp-round", .summary = "the paper's two-phase rounding of the relaxation, slack searched"},
+    {{.name = "lp-bound", .summary = "lower bound from the paper's LP relaxation", .plans = false},
+     solve_lp_bound},
+    {{.name = "lp-round",
+      .summary = "the paper's two-phase rounding of the relaxation, with a search for the slack"},
      solve_lp_round},
     {{.name = "milp", .summary = "the paper's MILP, solved by HiGHS", .free_order = true}, solve_milp},
-    {{.name = "chain-dp", .summary = "dynamic program over a chain of layers, as rotor's"}, solve_chain_dp},
+    {{.name = "chain-dp", .summary = "dynamic program over a chain of layers, as in rotor"}, solve_chain_dp},
     {{.name = "anneal", .summary = "annealing on sets of recomputations"}, solve_anneal},
-    {{.name = "sparse-milp", .summary = "a MIP over few moments of the plan: bounds, and plans"},
+    {{.name = "sparse-milp", .summary = "a MILP over memory at a few moments: bounds and plans"},
      solve_sparse_milp},
     {{.name = "knapsack-bound",
-      .summary = "what cannot be in memory at a moment, as a bound",
+      .summary = "lower bound from what cannot be in memory at one moment",
       .plans = false},
      solve_knapsack_bound},
     {{.name = "brute",
-      .summary = "exact, for tiny graphs: any recomputation, anywhere",
+      .summary = "exact, for tiny graphs: any recomputation at any step",
       .exact = true,
       .free_order = true},
      solve_brute},

@@ -27,7 +27,8 @@ constexpr std::array kBaselines = std::to_array<Solver>({
     {{.name = "griewank", .summary = "Griewank and Walther's revolve on a chain", .needs_chain = true},
      solve_griewank},
     {{.name = "ap-griewank", .summary = "revolve on the chain of articulation points"}, solve_ap_griewank},
-    {{.name = "last-node", .summary = "keeps only the latest value, recomputes all else each time"},
+    {{.name = "last-node",
+      .summary = "keeps only the latest value and recomputes everything else every time"},
      solve_last_node},
 });
 

@@ -8,10 +8,10 @@
 #include "solve/common/forward.h"
 
 // Chen et al. (2016) and the paper's two generalisations to any graph: a set of forward ops whose outputs are
-// kept, the checkpoints, cuts the forward part into segments; on the way back each segment is recomputed from
-// the checkpoint before it. The methods differ in which ops may be checkpoints (all of a chain, articulation
-// points, all of the linearized forward part) and in how many are taken (one in sqrt(n), or one whenever so
-// many bytes have gone by).
+// kept, the checkpoints, cuts the forward part into segments; in the backward pass each segment is recomputed
+// from the checkpoint before it. The methods differ in which ops may be checkpoints (all of a chain,
+// articulation points, all of the linearized forward part) and in how many are taken (one in sqrt(n), or one
+// whenever so many bytes have gone by).
 
 namespace checkmate {
 namespace {
@@ -26,8 +26,8 @@ class Checkpoints : public Retention {
   }
 
   /// On the way forward, a value outside the checkpoints goes after its last forward use; the last segment
-  /// stays, for the way back begins there. On the way back, what has been recomputed stays for as long as it
-  /// is used.
+  /// stays, for the backward pass begins there. In the backward pass, what has been recomputed stays for as
+  /// long as it is used.
   Stage keep_until(OpId op, TensorId /*output*/, Stage stage) override {
     return stage < forward_until_.size() && op.value < last_segment_ ? forward_until_[op.index()] : end_;
   }

@@ -64,7 +64,7 @@ class Oracle {
     return graph.op_count() <= kMostOps && static_cast<std::size_t>(made) <= kMostTensors;
   }
 
-  /// The value of the goal, or nothing when there is no plan. complete() tells whether that is proven.
+  /// The value of the goal, or nothing when there is no plan. complete() says whether that is proven.
   std::optional<std::int64_t> search(Goal goal, std::int64_t budget) {
     goal_ = goal;
     budget_ = budget;
@@ -175,10 +175,10 @@ class Oracle {
 
 Outcome brute(const SearchContext& search, bool stages, std::size_t most_states) {
   if (!Oracle::takes(search.graph)) {
-    return {.detail = fmt::format("brute force takes at most {} ops and {} tensors", kMostOps, kMostTensors)};
+    return {.detail = fmt::format("brute force is limited to {} ops and {} tensors", kMostOps, kMostTensors)};
   }
   if (stages && search.options.order == Order::kFree)
-    return {.detail = "the paper's class of plans keeps the order"};
+    return {.detail = "plans of the paper's class keep the given order"};
   Oracle oracle(search, stages, most_states);
   const std::optional<std::int64_t> cost = oracle.search(Goal::kLeastCost, search.options.budget.count());
   if (cost) {
@@ -186,8 +186,7 @@ Outcome brute(const SearchContext& search, bool stages, std::size_t most_states)
     (stages ? outcome.stage_lower_bound : outcome.lower_bound) = Cost{*cost};
     return outcome;
   }
-  if (!oracle.complete())
-    return {.detail = "stopped before the end: the time is up, or there are too many states"};
+  if (!oracle.complete()) return {.detail = "stopped early: out of time, or too many states"};
   // That none fits is proven here; how much would be needed is one more search, which may take too long.
   const std::optional<std::int64_t> least = oracle.search(Goal::kLeastPeak, INT64_MAX);
   const Bytes needed{least.value_or(search.options.budget.count() + 1)};

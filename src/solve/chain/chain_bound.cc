@@ -169,7 +169,7 @@ class WayBack {
         rest_(chain_.gradients.size() + 1),
         all_take_memory_(std::count(chain_.bytes.begin(), chain_.bytes.end(), 0) == 0) {}
 
-  /// At least so much do the forward runs after the loss cost.
+  /// A lower bound on the cost of the forward runs after the loss.
   std::int64_t run() {
     for (std::size_t first = chain_.gradients.size(); first-- > 0;) {
       rest_[first] = rest_[first + 1];
@@ -218,7 +218,7 @@ class WayBack {
     std::int64_t bound = rest_[state.next];
     Mask known = state.live;
     std::int64_t cost = 0;
-    double dearest = 0;  // a byte
+    double highest = 0;  // per byte
     for (std::size_t next = state.next; next < chain_.gradients.size(); ++next) {
       for (Mask more = chain_.gradients[next].reads & ~known; more != 0; more &= more - 1) {
         // With nothing unnamed, all that a missing value is made from has to run as well.
@@ -227,14 +227,14 @@ class WayBack {
           known |= bit(layer);
           if (chain_.bytes[layer] > 0) {
             cost += chain_.cost[layer];
-            dearest = std::max(
-                dearest, static_cast<double>(chain_.cost[layer]) / static_cast<double>(chain_.bytes[layer]));
+            highest = std::max(
+                highest, static_cast<double>(chain_.cost[layer]) / static_cast<double>(chain_.bytes[layer]));
           }
           if (state.unnamed > 0 || layer == 0 || !all_take_memory_) break;
         }
       }
       // Rounded up beyond any doubt: it is taken off.
-      const double held = std::ceil(dearest * static_cast<double>(state.unnamed) * (1 + 1e-12));
+      const double held = std::ceil(highest * static_cast<double>(state.unnamed) * (1 + 1e-12));
       const std::int64_t left =
           held >= static_cast<double>(cost) ? 0 : cost - static_cast<std::int64_t>(held);
       bound = std::max(bound, left + rest_[next + 1]);
@@ -246,7 +246,7 @@ class WayBack {
     if (reached_.lower(state, cost)) queue_.push({cost + bound_of(state), cost, state});
   }
 
-  /// No more states are to be looked at, be it in the midst of a step.
+  /// Whether the search must end, even in the middle of a step.
   bool enough() {
     if (++polls_ % 256 == 0) stopped_ = stopped_ || search_.stopped();
     return stopped_ || reached_.size() >= most_states_;

@@ -50,13 +50,13 @@ class ChainModel {
   double cost(Layer layer) const { return cost_[layer]; }  ///< of running it again
   /// Bytes of boundary `to` without those of boundary `from`, which is before.
   std::int64_t boundary(Layer from, Layer to) const { return boundary_[from * stride() + to]; }
-  /// The most bytes, beside boundary first-1, while layers first to last run one after the other.
+  /// The most bytes, in addition to boundary first-1, while layers first to last run one after the other.
   std::int64_t sweep(Layer first, Layer last) const { return sweep_[first * stride() + last]; }
   /// The same for one layer of which all is kept that its reversal or a later layer reads; and how much that
   /// is.
   std::int64_t keep_peak(Layer layer) const { return keep_peak_[layer]; }
   std::int64_t kept(Layer layer) const { return kept_[layer]; }
-  /// The most bytes beside boundary layer-1 while the layer is reversed.
+  /// The most bytes in addition to boundary layer-1 while the layer is reversed.
   std::int64_t reverse_peak(Layer layer) const { return reverse_peak_[layer]; }
   /// Bytes of read_before(layer) that layers after `from` make.
   std::int64_t reads_since(Layer from, Layer layer) const { return reads_since_[from * stride() + layer]; }

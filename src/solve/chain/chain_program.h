@@ -23,7 +23,7 @@ using Schedule = std::vector<Sweep>;
 /// The cheapest schedules of a chain of different layers in a given memory, in the manner of Beaumont,
 /// Eyraud-Dubois, Herrmann, Joly and Shilova, "Optimal checkpointing for heterogeneous chains" (2019). Sizes
 /// are rounded to slots, memory is a number of them. C(s, t, m, e) is the cost of reversing layers s to t,
-/// with boundary s-1 kept and m slots beside it:
+/// with boundary s-1 kept and m more slots:
 ///
 ///     C(t, t, m, e) = cost(t), or nothing with e
 ///     C(s, t, m, e) = min of
@@ -33,8 +33,8 @@ using Schedule = std::vector<Sweep>;
 ///
 /// where the gradients, the sweep and the reversal fit in m. The last is the first with r = t, but of the
 /// boundary only what reversing t reads. Beyond that article, e says that boundary t is still there when
-/// layer t is reversed, because the layer after it needed it: then layer t need not run again. That saves a
-/// run a segment, wherever a gradient reads its layer's output.
+/// layer t is reversed, because the layer after it needed it: then layer t need not run again. That saves one
+/// run per segment, wherever a gradient reads its layer's output.
 ///
 /// Time O(layers^3 x slots), memory 6 x layers^2 x slots bytes.
 class ChainProgram {
@@ -55,7 +55,7 @@ class ChainProgram {
 
   std::uint32_t slots() const { return slots_; }
   bool fits(std::uint32_t memory) const { return row(kWithout, 1, chain_.length())[memory] < kNever; }
-  /// Forward cost of the schedule for so many slots.
+  /// Forward cost of the schedule for this number of slots.
   float cost(std::uint32_t memory) const { return row(kWithout, 1, chain_.length())[memory]; }
   Schedule schedule(std::uint32_t memory) const;
 

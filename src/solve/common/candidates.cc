@@ -14,11 +14,11 @@ bool Candidates::offer(std::optional<std::vector<OpId>> steps) {
   std::int64_t cost = 0;
   for (const OpId op : *steps) {
     if (__builtin_add_overflow(cost, search_.graph.cost(op).count(), &cost))
-      return false;  // nobody would run it
+      return false;  // not a plan that anyone would run
   }
   const Result<Plan> plan = plan_from_steps(search_.graph, *steps);
   const Result<Simulation> simulation = plan ? simulate(search_.graph, *plan) : plan.error();
-  if (!simulation) throw std::logic_error("an expansion must run: " + simulation.error().message);
+  if (!simulation) throw std::logic_error("an expansion must be runnable: " + simulation.error().message);
   best_.sufficient = std::min(simulation->peak, best_.sufficient.value_or(simulation->peak));
   if (simulation->peak > search_.options.budget) return false;
   if (!best_.steps || simulation->cost < best_cost_) {
@@ -33,7 +33,7 @@ bool Candidates::offer(std::optional<std::vector<OpId>> steps) {
 bool Candidates::offer_pruned(std::optional<std::vector<OpId>> steps) {
   if (!steps) return false;
   if (!offer(steps)) return false;
-  // Equal roundings are many, and filling costs more than comparing.
+  // Many roundings are equal, and pruning costs more than comparing.
   if (!pruned_.insert(*steps).second) return true;
   return offer(prune_recomputations(search_, std::move(*steps)));
 }
@@ -41,10 +41,10 @@ bool Candidates::offer_pruned(std::optional<std::vector<OpId>> steps) {
 Outcome Candidates::outcome() && {
   if (best_.steps) return std::move(best_);
   if (best_.sufficient) {
-    best_.detail = fmt::format("the least peak that this method reaches is {}", to_string(*best_.sufficient));
-  } else {
     best_.detail =
-        "stopped before the first plan: the time is up, or the plan is too long or too dear to be one";
+        fmt::format("the smallest peak that this method reaches is {}", to_string(*best_.sufficient));
+  } else {
+    best_.detail = "stopped before the first plan: out of time, or the plan is too long or too expensive";
   }
   return std::move(best_);
 }

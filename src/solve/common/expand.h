@@ -24,7 +24,7 @@ class Retention {
 /// kMostSteps. Time O(steps log steps + edges run).
 std::optional<std::vector<OpId>> expand(const SearchContext& search, Retention& retention);
 
-/// Where a plan stops being one that anybody would run: 64 Mi steps, 256 MiB.
+/// The longest plan that is built: 64 Mi steps, 256 MiB.
 inline constexpr std::size_t kMostSteps = std::size_t{1} << 26;
 
 }  // namespace checkmate

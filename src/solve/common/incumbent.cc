@@ -72,6 +72,12 @@ void Incumbent::note_peak(Bytes peak) {
   sufficient_ = std::min(peak, sufficient_.value_or(peak));
 }
 
+void Incumbent::note_peak_of(std::vector<OpId> steps) {
+  const Result<Plan> plan = plan_from_steps(search_.graph, std::move(steps));
+  const Result<Simulation> run = plan ? simulate(search_.graph, *plan) : plan.error();
+  if (run) note_peak(run->peak);
+}
+
 double Incumbent::gap() const { return has_plan() ? relative_gap(cost(), std::min(bound(), cost())) : 1; }
 
 double Incumbent::stage_gap() const {

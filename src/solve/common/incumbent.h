@@ -11,14 +11,15 @@
 
 namespace checkmate {
 
-/// The best plan and the best bounds of one search: the blackboard on which those who look for plans and
-/// those who look for bounds meet. Thread-safe.
+/// The best plan and the best bounds of one search: the blackboard that searches for plans and searches for
+/// bounds share. Thread-safe.
 class Incumbent {
  public:
   explicit Incumbent(const SearchContext& search);
 
-  /// Takes the runs if the simulator finds them within the budget and cheaper than the best so far; whether
-  /// it did. Runs that are over the budget are kept as a hint. O(steps + edges run).
+  /// Takes the runs if they are a plan of the order, within the budget and cheaper than the best so far;
+  /// returns whether it did. Cheaper runs over the budget are kept as a hint, and their peak is noted.
+  /// O(steps + edges run).
   bool offer(std::vector<OpId> steps, std::string_view source);
   /// No plan of the order is cheaper than this.
   void raise_bound(Cost bound, std::string_view source);
@@ -28,6 +29,8 @@ class Incumbent {
   void prove_infeasible(Bytes least, std::string detail);
   /// A plan with this peak exists, though it is over the budget.
   void note_peak(Bytes peak);
+  /// The same for the peak of these runs, which must be a plan of the order.
+  void note_peak_of(std::vector<OpId> steps);
   void count_moves(std::uint64_t moves) { moves_ += moves; }
 
   bool has_plan() const { return cost() < kNone; }

@@ -6,8 +6,8 @@
 
 namespace checkmate {
 
-/// The seconds of an annealing since it began. With a limit of moves, those that so many moves would take, so
-/// that nothing depends on how fast they are.
+/// The seconds since an annealing began. With a limit of moves, the seconds that the moves would take at a
+/// fixed rate, so that nothing depends on the machine's speed.
 class MoveClock {
  public:
   explicit MoveClock(const SearchContext& search)
@@ -22,8 +22,8 @@ class MoveClock {
 
  private:
   static double seconds_of(std::uint64_t moves) {
-    constexpr double kSecondsAMove = 2e-6;
-    return static_cast<double>(moves) * kSecondsAMove;
+    constexpr double kSecondsPerMove = 2e-6;
+    return static_cast<double>(moves) * kSecondsPerMove;
   }
 
   const SearchContext& search_;

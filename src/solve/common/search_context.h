@@ -50,10 +50,10 @@ class SearchContext {
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
   double seconds_left() const { return end_ - seconds(); }
   double end() const { return end_; }             ///< in seconds()
-  std::uint64_t moves() const { return moves_; }  ///< of annealing; 0: by time alone
+  std::uint64_t moves() const { return moves_; }  ///< of annealing; 0: no limit
   bool by_moves() const { return moves_ > 0; }    ///< then nothing may depend on the clock
   const std::stop_token& stop_token() const { return stop_; }
-  /// Tells the caller of a plan within the budget.
+  /// Reports a plan within the budget to the caller.
   void tell(Cost cost) const {
     if (options.on_progress) options.on_progress({seconds(), cost, std::nullopt, options.method});
   }

@@ -18,7 +18,7 @@ struct Outcome {
   std::optional<Bytes> needed = {};             ///< set: proven infeasible below this
   std::optional<double> first_plan_seconds = {};
   std::string detail = {};
-  std::string_view method = {};  ///< where a method asked others: who found the plan
+  std::string_view method = {};  ///< where a method ran others: the one that found the plan
   std::uint64_t moves = 0;       ///< of annealing
 };
 

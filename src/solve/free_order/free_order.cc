@@ -23,7 +23,7 @@ class Pace {
   double seconds() const { return clock_.seconds(moves_); }
   double total() const { return clock_.total(); }
   bool over() const { return over_; }
-  /// After so many moves the clock is worth a look: fewer on large graphs, where they take longer.
+  /// How many moves pass between two looks at the clock: fewer on large graphs, where moves take longer.
   int moves_per_pulse() const { return moves_per_pulse_; }
   void pulse() {
     moves_ += static_cast<std::uint64_t>(moves_per_pulse_);
@@ -42,28 +42,25 @@ class Pace {
 
 /// A topological order that at each point takes, of the ops that can run, one that adds little memory; with
 /// noise, another each time.
-std::vector<OpId> greedy_order(const InstanceGraph& graph, Random& random, double noise) {
-  const std::size_t count = graph.ops.size() - 1;
+std::vector<OpId> greedy_order(const SearchGraph& graph, Random& random, double noise) {
   // Large graphs may have thousands of ops ready, and the deadline does not wait.
-  const std::size_t most_compared = std::clamp<std::size_t>(400'000 / graph.ops.size(), 8, 64);
-  std::vector<std::size_t> missing(graph.ops.size());
-  std::vector<std::vector<std::uint32_t>> users(graph.tensors.size());
+  const std::size_t most_compared = std::clamp<std::size_t>(400'000 / graph.cost.size(), 8, 64);
+  std::vector<std::size_t> missing(graph.cost.size());
   std::vector<std::uint32_t> ready;
-  for (std::size_t op = 0; op <= count; ++op) {
-    missing[op] = graph.ops[op].inputs.size();
-    for (const std::uint32_t input : graph.ops[op].inputs)
-      users[input].push_back(static_cast<std::uint32_t>(op));
-    if (missing[op] == 0 && op < count) ready.push_back(static_cast<std::uint32_t>(op));
+  for (std::uint32_t op = 0; op <= graph.end(); ++op) {
+    missing[op] = graph.inputs[op].size();
+    if (missing[op] == 0 && op != graph.end()) ready.push_back(op);
   }
-  std::vector<std::size_t> readers(graph.tensors.size());
-  for (std::size_t i = 0; i < users.size(); ++i) readers[i] = users[i].size();
+  std::vector<std::size_t> readers(graph.bytes.size());
+  for (std::size_t tensor = 0; tensor < readers.size(); ++tensor)
+    readers[tensor] = graph.users[tensor].size();
   const auto growth = [&](std::uint32_t op) {
     double bytes = 0;
-    for (const std::uint32_t output : graph.ops[op].outputs)
-      if (!users[output].empty()) bytes += graph.tensors[output].bytes;
-    bytes += noise * random.share() * graph.ops[op].own;
-    for (const std::uint32_t input : graph.ops[op].inputs)
-      if (readers[input] == 1) bytes -= graph.tensors[input].bytes;
+    for (const std::uint32_t output : graph.outputs[op])
+      if (!graph.users[output].empty()) bytes += graph.bytes[output];
+    bytes += noise * random.share() * graph.made[op];
+    for (const std::uint32_t input : graph.inputs[op])
+      if (readers[input] == 1) bytes -= graph.bytes[input];
     return bytes;
   };
   std::vector<OpId> order;
@@ -81,9 +78,9 @@ std::vector<OpId> greedy_order(const InstanceGraph& graph, Random& random, doubl
     const std::uint32_t op = std::exchange(ready[best], ready.back());
     ready.pop_back();
     order.push_back(OpId{op});
-    for (const std::uint32_t input : graph.ops[op].inputs) --readers[input];
-    for (const std::uint32_t output : graph.ops[op].outputs) {
-      for (const std::uint32_t user : users[output])
+    for (const std::uint32_t input : graph.inputs[op]) --readers[input];
+    for (const std::uint32_t output : graph.outputs[op]) {
+      for (const std::uint32_t user : graph.users[output])
         if (--missing[user] == 0 && user != graph.end()) ready.push_back(user);
     }
   }
@@ -92,15 +89,15 @@ std::vector<OpId> greedy_order(const InstanceGraph& graph, Random& random, doubl
 
 class FreeOrder {
  public:
-  FreeOrder(const SearchContext& search, Incumbent& incumbent, const InstanceGraph& graph, std::uint64_t seed)
+  FreeOrder(const SearchContext& search, Incumbent& incumbent, const SearchGraph& graph, std::uint64_t seed)
       : incumbent_(incumbent),
         graph_(graph),
         pace_(search, incumbent),
         random_(seed),
         state_(graph),
         moves_(graph, state_, random_),
-        mean_bytes_(std::max(graph.total_bytes / static_cast<double>(graph.ops.size()), 1.0)),
-        mean_cost_(graph.total_cost > 0 ? graph.total_cost / static_cast<double>(graph.ops.size()) : 1),
+        mean_bytes_(std::max(graph.total_bytes / static_cast<double>(graph.cost.size()), 1.0)),
+        mean_cost_(graph.base_cost > 0 ? graph.base_cost / static_cast<double>(graph.cost.size()) : 1),
         usual_price_(mean_cost_ / (0.05 * std::max(graph.budget, 1.0))) {
     for (const OpId op : search.graph.ops()) given_order_.push_back(op);
   }
@@ -108,7 +105,7 @@ class FreeOrder {
   void run() {
     find_order();
     const double first_seconds =
-        std::min(0.2 * pace_.total(), std::max(0.08, 80e-6 * static_cast<double>(graph_.ops.size())));
+        std::min(0.2 * pace_.total(), std::max(0.08, 80e-6 * static_cast<double>(graph_.cost.size())));
     for (int round = 0; !pace_.over(); ++round) {
       const double elapsed = pace_.seconds();
       const double left = pace_.total() - elapsed;
@@ -144,7 +141,7 @@ class FreeOrder {
       pace_.look();
     }
     const double until =
-        std::min(0.1 * pace_.total(), std::max(0.04, 40e-6 * static_cast<double>(graph_.ops.size())));
+        std::min(0.1 * pace_.total(), std::max(0.04, 40e-6 * static_cast<double>(graph_.cost.size())));
     double seconds = 0.03;
     while (!pace_.over() && pace_.seconds() < until) {
       state_.load(best_order_);
@@ -270,7 +267,7 @@ class FreeOrder {
   }
 
   Incumbent& incumbent_;
-  const InstanceGraph& graph_;
+  const SearchGraph& graph_;
   Pace pace_;
   Random random_;
   Instances state_;
@@ -288,7 +285,7 @@ class FreeOrder {
 }  // namespace
 
 void anneal_free_order(const SearchContext& search, Incumbent& incumbent, std::uint64_t seed) {
-  const InstanceGraph graph(search.graph, search.options.budget);
+  const SearchGraph graph(search.graph, search.options.budget, SearchUnits::common_divisors(search.graph));
   if (!graph.exact() || search.options.budget < search.graph.fixed_bytes()) return;
   FreeOrder(search, incumbent, graph, seed).run();
 }

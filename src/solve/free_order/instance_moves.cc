@@ -9,8 +9,8 @@ namespace {
 constexpr double kConeShare = 0.2;  // of the changes of order
 constexpr double kLargestWindow = 300;
 constexpr std::size_t kLargestCone = 40;
-constexpr std::size_t kMostMade = 40;      // by one split, beside what it is about
-constexpr std::size_t kMostRunsAnOp = 16;  // on average
+constexpr std::size_t kMostMade = 40;       // by one split, in addition to the op itself
+constexpr std::size_t kMostRunsPerOp = 16;  // on average
 
 }  // namespace
 
@@ -169,7 +169,7 @@ bool InstanceMoves::split_some(bool anywhere) {
 /// after the use before.
 bool InstanceMoves::split(const Use& use, bool anywhere) {
   const Instance source = state_.maker(use.value);
-  if (!state_.op_of(source).recomputable) return false;
+  if (!graph_.recomputable[state_.op(source)]) return false;
   const Position here = state_.position(use.consumer);
   Position before = state_.position(source);
   for (const Instance consumer : state_.consumers(use.value)) {
@@ -205,18 +205,18 @@ void InstanceMoves::hand_over(Instance from, Instance to) {
 }
 
 /// Runs the op at the position. For each input that is not there any more, keeping it until then is weighed
-/// against making it again, likewise.
+/// against making it again, in the same way.
 InstanceMoves::Instance InstanceMoves::make(std::uint32_t op, Position position) {
-  const InstanceGraph::Op& spec = graph_.ops[op];
-  if (state_.cost() + spec.cost > make_limit_) return Instances::kNobody;
-  if (state_.size() > kMostRunsAnOp * graph_.ops.size()) return Instances::kNobody;
+  const auto inputs = graph_.inputs[op];
+  if (state_.cost() + graph_.cost[op] > make_limit_) return Instances::kNobody;
+  if (state_.size() > kMostRunsPerOp * graph_.cost.size()) return Instances::kNobody;
   const std::size_t first_need = needs_.size();
-  for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(spec.inputs.size()); ++i) {
-    const InstanceGraph::Tensor& tensor = graph_.tensors[spec.inputs[i]];
-    const Instance source = state_.latest_before(tensor.producer, position);
+  for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(inputs.size()); ++i) {
+    const std::uint32_t tensor = inputs[i];
+    const Instance source = state_.latest_before(graph_.producer[tensor], position);
     if (source == Instances::kNobody) return Instances::kNobody;
-    const Value value = state_.first_value(source) + tensor.slot;
-    if (graph_.ops[tensor.producer].recomputable && state_.last_use(value) < position)
+    const Value value = state_.first_value(source) + graph_.slot[tensor];
+    if (graph_.recomputable[graph_.producer[tensor]] && state_.last_use(value) < position)
       needs_.push_back({i, source, state_.extension_overflow(value, position)});
   }
   const Instance made = state_.insert(op, position);
@@ -229,7 +229,7 @@ bool InstanceMoves::remake_input(Instance instance, const Need& need) {
   const Instance source = need.source;
   // Another output of the same op may have brought it along.
   if (state_.maker(state_.inputs(instance)[need.input]) != source) return true;
-  const double cost = state_.op_of(source).cost;
+  const double cost = graph_.cost[state_.op(source)];
   const bool worth_it = need.overflow * price_ > cost * (0.2 + 2 * random_.share());
   if (random_.share() >= (worth_it ? appetite_ : 0.1 * appetite_) || inputs_left_ == 0) return true;
   --inputs_left_;
@@ -282,7 +282,7 @@ bool InstanceMoves::drop_at(Position position, std::size_t most_candidates) {
   return done;
 }
 
-/// Values that are there at the position only for somebody later.
+/// Values that are in memory at the position only for a later reader.
 void InstanceMoves::find_idle(Position position, std::size_t most) {
   idle_.clear();
   if (position == 0) return;

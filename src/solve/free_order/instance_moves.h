@@ -12,7 +12,7 @@ namespace checkmate {
 /// it is the caller's to say, by limits.
 class InstanceMoves {
  public:
-  InstanceMoves(const InstanceGraph& graph, Instances& state, Random& random)
+  InstanceMoves(const SearchGraph& graph, Instances& state, Random& random)
       : graph_(graph), state_(state), random_(random) {}
 
   /// Changes the order of the runs alone, if that adds at most `limit` to the overflow; whether it did.
@@ -59,7 +59,7 @@ class InstanceMoves {
   Position worst() const;
   Position some_overfull();
 
-  const InstanceGraph& graph_;
+  const SearchGraph& graph_;
   Instances& state_;
   Random& random_;
 

@@ -13,24 +13,24 @@ void remove_one(std::vector<std::uint32_t>& items, std::uint32_t item) {
 
 }  // namespace
 
-Instances::Instances(const InstanceGraph& graph)
+Instances::Instances(const SearchGraph& graph)
     : graph_(graph),
       toll_(std::max(1.0, std::floor(graph.budget / 1000))),
       penalty_(graph.budget, toll_),
-      runs_(graph.ops.size()),
-      spares_(graph.ops.size()),
-      repeated_at_(graph.ops.size()) {}
+      runs_(graph.cost.size()),
+      spares_(graph.cost.size()),
+      repeated_at_(graph.cost.size()) {}
 
 void Instances::load(std::span<const OpId> steps) {
   clear();
-  std::vector<Instance> latest(graph_.ops.size(), kNobody);
+  std::vector<Instance> latest(graph_.cost.size(), kNobody);
   for (const std::uint32_t op : useful(steps)) {
     const Instance instance = take(op);
     const Node& node = nodes_[instance];
     position_[instance] = static_cast<Position>(sequence_.size());
     for (std::uint32_t i = 0; i < node.input_count; ++i) {
-      const InstanceGraph::Tensor& tensor = graph_.tensors[graph_.ops[op].inputs[i]];
-      const Value value = nodes_[latest[tensor.producer]].first_value + tensor.slot;
+      const std::uint32_t tensor = graph_.inputs[op][i];
+      const Value value = nodes_[latest[graph_.producer[tensor]]].first_value + graph_.slot[tensor];
       inputs_[node.first_input + i] = value;
       attach(value, instance);
     }
@@ -42,18 +42,18 @@ void Instances::load(std::span<const OpId> steps) {
   recompute_memory();
 }
 
-/// The ops of the steps that somebody reads or that are the first of their op, and the end.
+/// The ops of the steps that another step reads or that are the first of their op, and the end.
 std::vector<std::uint32_t> Instances::useful(std::span<const OpId> steps) const {
   std::vector<std::uint32_t> ops;
   for (const OpId step : steps) ops.push_back(step.value);
   ops.push_back(graph_.end());
-  std::vector<std::uint32_t> latest(graph_.ops.size());
-  std::vector<std::uint32_t> count(graph_.ops.size(), 0);
+  std::vector<std::uint32_t> latest(graph_.cost.size());
+  std::vector<std::uint32_t> count(graph_.cost.size(), 0);
   std::vector<std::uint32_t> sources;  // of all steps, end to end
   std::vector<std::uint32_t> readers(ops.size(), 0);
   for (std::size_t i = 0; i < ops.size(); ++i) {
-    for (const std::uint32_t input : graph_.ops[ops[i]].inputs) {
-      sources.push_back(latest[graph_.tensors[input].producer]);
+    for (const std::uint32_t input : graph_.inputs[ops[i]]) {
+      sources.push_back(latest[graph_.producer[input]]);
       ++readers[sources.back()];
     }
     latest[ops[i]] = static_cast<std::uint32_t>(i);
@@ -61,7 +61,7 @@ std::vector<std::uint32_t> Instances::useful(std::span<const OpId> steps) const 
   }
   std::size_t end = sources.size();
   for (std::size_t i = ops.size(); i-- > 0;) {
-    const std::size_t begin = end - graph_.ops[ops[i]].inputs.size();
+    const std::size_t begin = end - graph_.inputs[ops[i]].size();
     if (readers[i] == 0 && count[ops[i]] > 1) {
       for (std::size_t source = begin; source < end; ++source) --readers[sources[source]];
       --count[ops[i]];
@@ -96,16 +96,15 @@ Instances::Instance Instances::take(std::uint32_t op) {
     spares_[op].pop_back();
     return instance;
   }
-  const InstanceGraph::Op& spec = graph_.ops[op];
+  const auto inputs = graph_.inputs[op];
   const auto instance = static_cast<Instance>(nodes_.size());
-  nodes_.push_back({spec.own, op, static_cast<std::uint32_t>(inputs_.size()),
-                    static_cast<std::uint32_t>(spec.inputs.size()),
-                    static_cast<std::uint32_t>(values_.size()),
-                    static_cast<std::uint32_t>(spec.outputs.size())});
+  nodes_.push_back({graph_.made[op], op, static_cast<std::uint32_t>(inputs_.size()),
+                    static_cast<std::uint32_t>(inputs.size()), static_cast<std::uint32_t>(values_.size()),
+                    static_cast<std::uint32_t>(graph_.outputs[op].size())});
   position_.push_back(0);
-  inputs_.resize(inputs_.size() + spec.inputs.size());
-  for (const std::uint32_t output : spec.outputs)
-    values_.push_back({graph_.tensors[output].bytes, instance, {}});
+  inputs_.resize(inputs_.size() + inputs.size());
+  for (const std::uint32_t output : graph_.outputs[op])
+    values_.push_back({graph_.bytes[output], instance, {}});
   return instance;
 }
 
@@ -116,7 +115,7 @@ void Instances::recompute_memory() {
   for (std::size_t i = 0; i < sequence_.size(); ++i) {
     const Node& node = nodes_[sequence_[i]];
     change[i] += node.own;
-    change[i + 1] -= graph_.ops[node.op].workspace;
+    change[i + 1] -= graph_.workspace[node.op];
     for (Value value = node.first_value; value < node.first_value + node.value_count; ++value)
       change[last_use(value) + 1] -= values_[value].bytes;
   }
@@ -197,7 +196,7 @@ void Instances::bring_last_to_front(Value value) {
 void Instances::count_run(Instance instance) {
   const std::uint32_t op = nodes_[instance].op;
   runs_[op].push_back(instance);
-  cost_ += graph_.ops[op].cost;
+  cost_ += graph_.cost[op];
   if (runs_[op].size() != 2) return;
   repeated_at_[op] = static_cast<std::uint32_t>(repeated_.size());
   repeated_.push_back(op);
@@ -206,14 +205,14 @@ void Instances::count_run(Instance instance) {
 void Instances::discount_run(Instance instance) {
   const std::uint32_t op = nodes_[instance].op;
   remove_one(runs_[op], instance);
-  cost_ -= graph_.ops[op].cost;
+  cost_ -= graph_.cost[op];
   if (runs_[op].size() != 1) return;
   repeated_[repeated_at_[op]] = repeated_.back();
   repeated_at_[repeated_.back()] = repeated_at_[op];
   repeated_.pop_back();
 }
 
-/// Puts an instance that nobody reads, with the inputs that it has, at the position.
+/// Puts an unread instance, with its inputs, at the position.
 void Instances::link(Instance instance, Position position) {
   const double before = carried(position);
   sequence_.insert(sequence_.begin() + position, instance);
@@ -264,16 +263,16 @@ void Instances::bind(Instance consumer, std::uint32_t input, Value to) {
 
 Instances::Instance Instances::insert(std::uint32_t op, Position position) {
   const Instance instance = take(op);
-  const InstanceGraph::Op& spec = graph_.ops[op];
-  for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
-    const InstanceGraph::Tensor& tensor = graph_.tensors[spec.inputs[i]];
-    const Instance source = latest_before(tensor.producer, position);
+  const auto inputs = graph_.inputs[op];
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const std::uint32_t tensor = inputs[i];
+    const Instance source = latest_before(graph_.producer[tensor], position);
     if (source == kNobody) {
       spares_[op].push_back(instance);
       return kNobody;
     }
     inputs_[nodes_[instance].first_input + static_cast<std::uint32_t>(i)] =
-        nodes_[source].first_value + tensor.slot;
+        nodes_[source].first_value + graph_.slot[tensor];
   }
   link(instance, position);
   log_.push_back({Change::Kind::kInsert, instance, position});

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "solve/free_order/instance_graph.h"
+#include "solve/common/search_graph.h"
 #include "solve/free_order/overflow.h"
 
 namespace checkmate {
@@ -29,7 +29,7 @@ class Instances {
   using Value = std::uint32_t;     ///< an output of an instance
   using Position = std::uint32_t;
 
-  explicit Instances(const InstanceGraph& graph);
+  explicit Instances(const SearchGraph& graph);
 
   /// Replaces everything by these runs, each reading from the latest before it, without those that nobody
   /// reads and that are not the only run of their op.
@@ -40,7 +40,6 @@ class Instances {
   Instance at(Position position) const { return sequence_[position]; }
   Position position(Instance instance) const { return position_[instance]; }
   std::uint32_t op(Instance instance) const { return nodes_[instance].op; }
-  const InstanceGraph::Op& op_of(Instance instance) const { return graph_.ops[nodes_[instance].op]; }
   /// One for each input of its op.
   std::span<const Value> inputs(Instance instance) const {
     const Node& node = nodes_[instance];
@@ -59,7 +58,7 @@ class Instances {
   std::size_t instance_count() const { return nodes_.size(); }                     ///< numbers are below this
   /// Which input of the consumer the value is.
   std::uint32_t input_of(Instance consumer, Value value) const;
-  /// Where it ends, its own run if nobody reads it.
+  /// Where it ends; its own run if it is not read.
   Position last_use(Value value) const {
     const ValueState& state = values_[value];
     return position_[state.consumers.empty() ? state.maker : state.consumers.front()];
@@ -83,7 +82,7 @@ class Instances {
 
   /// A run that reads the latest runs before the position, or kNobody where an input has none.
   Instance insert(std::uint32_t op, Position position);
-  /// One that nobody reads.
+  /// An instance that is not read.
   void erase(Instance instance);
   void rebind(Instance consumer, std::uint32_t input, Value to);
   std::size_t mark() const { return log_.size(); }
@@ -144,7 +143,7 @@ class Instances {
   void sweep_earlier(Instance instance, Position to);
   bool sweep(Position first, std::span<const Instance> order, double most);
 
-  const InstanceGraph& graph_;
+  const SearchGraph& graph_;
   double toll_;
   Overflow penalty_;
   std::uint32_t size_ = 0;

@@ -6,7 +6,7 @@
 namespace checkmate {
 
 /// What memory above a budget counts: the bytes above it and a toll for each position that is over, so that
-/// many small overflows are no way out. Amounts are whole numbers in doubles; sums are exact below 2^53.
+/// many small overflows are not an escape. Amounts are whole numbers in doubles; sums are exact below 2^53.
 class Overflow {
  public:
   Overflow(double budget, double toll)

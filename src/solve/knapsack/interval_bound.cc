@@ -32,7 +32,7 @@ struct LinePrices {
 };
 
 /// In units of 2^-shift of a cost: bytes, costs and their sums are below 2^62, the price below 2^52 and the
-/// shift at most 60, so that nothing passes 2^127.
+/// shift at most 60, so that nothing exceeds 2^127.
 struct ExactPrices {
   using Amount = Wide;
   std::int64_t price;
@@ -52,7 +52,7 @@ Wide divide_up(Wide dividend, Wide divisor) {
   return dividend <= 0 ? -(-dividend / divisor) : (dividend + divisor - 1) / divisor;
 }
 
-/// Rounded up: whatever costs so much costs a whole number.
+/// Rounded up, because costs are whole numbers.
 std::int64_t part(std::int64_t cost, std::int64_t bytes, std::int64_t of) {
   return static_cast<std::int64_t>(divide_up(Wide{cost} * bytes, of));
 }
@@ -81,16 +81,16 @@ void IntervalBounds::collect(Interval interval) {
   items_.clear();
   const std::uint32_t moment = interval.moment;
   room_ = capacity_ - lifetimes_.own[moment];
-  for (const std::uint32_t tensor : lifetimes_.inputs(moment)) own_[tensor] = stamp_;
+  for (const std::uint32_t tensor : lifetimes_.inputs[moment]) own_[tensor] = stamp_;
   if (interval.end < lifetimes_.op_count()) {
     for (std::uint32_t op = moment + 1; op <= interval.end; ++op) {
-      for (const std::uint32_t tensor : lifetimes_.inputs(op)) {
+      for (const std::uint32_t tensor : lifetimes_.inputs[op]) {
         if (lifetimes_.producer[tensor] < moment && !there(tensor)) needed_[tensor] = stamp_;
       }
     }
   } else {
     for (std::uint32_t op = 0; op < moment; ++op) {
-      for (const std::uint32_t tensor : lifetimes_.outputs(op)) {
+      for (const std::uint32_t tensor : lifetimes_.outputs[op]) {
         if (lifetimes_.last_use[tensor] > moment && !there(tensor)) needed_[tensor] = stamp_;
       }
     }
@@ -98,7 +98,7 @@ void IntervalBounds::collect(Interval interval) {
   excess_ = 0;
   for (std::uint32_t op = 0; op < moment; ++op) {
     std::int64_t bytes = 0;
-    for (const std::uint32_t tensor : lifetimes_.outputs(op)) {
+    for (const std::uint32_t tensor : lifetimes_.outputs[op]) {
       if (needed(tensor)) bytes += lifetimes_.bytes[tensor];
     }
     if (bytes == 0) continue;
@@ -151,7 +151,7 @@ std::size_t IntervalBounds::split_item() const {
 
 /// The least cost of the interval when a byte in memory at the moment has a price.
 ///
-/// An op that runs again needs its inputs, in memory at the moment or run again themselves. With a price a
+/// An op that runs again needs its inputs, in memory at the moment or run again themselves. With a price per
 /// byte instead of a limit, the cheapest choice is a minimum cut, and any flow in its network is a bound:
 ///
 ///     source -> needed tensor -- price x bytes --> its op -- cost --> sink
@@ -201,7 +201,7 @@ class IntervalBounds::Flow {
         continue;
       }
       Amount appetite = prices.run(lifetimes_.cost[op]);
-      for (const std::uint32_t tensor : lifetimes_.inputs(op)) {
+      for (const std::uint32_t tensor : lifetimes_.inputs[op]) {
         if (!passable(tensor)) continue;
         const Amount limit = prices.keep(lifetimes_.bytes[tensor]);
         appetite = appetite + std::min(limit, appetite_[lifetimes_.producer[tensor]]);
@@ -212,7 +212,7 @@ class IntervalBounds::Flow {
 
   Amount collect(std::uint32_t op, const Prices& prices) {
     Amount got{};
-    for (const std::uint32_t tensor : lifetimes_.outputs(op)) {
+    for (const std::uint32_t tensor : lifetimes_.outputs[op]) {
       if (!bounds_.needed(tensor)) {
         got = got + std::exchange(offered_[tensor], Amount{});
       } else if (graph_.recomputable(OpId{op})) {  // otherwise it is there, and the room without it
@@ -223,7 +223,7 @@ class IntervalBounds::Flow {
   }
 
   void pass_on(std::uint32_t op, Amount rest, const Prices& prices) {
-    for (const std::uint32_t tensor : lifetimes_.inputs(op)) {
+    for (const std::uint32_t tensor : lifetimes_.inputs[op]) {
       if (!passable(tensor)) continue;
       Amount& appetite = appetite_[lifetimes_.producer[tensor]];
       const Amount space = prices.keep(lifetimes_.bytes[tensor]) - offered_[tensor];

@@ -13,10 +13,11 @@
 namespace checkmate {
 namespace {
 
-constexpr const char* kWhyInfeasible = "what must be in memory at once, whatever is recomputed, is more";
+constexpr const char* kWhyInfeasible =
+    "whatever is recomputed, the values that must be in memory at once need more";
 
 /// Tensors in memory, ranked by what a byte of them costs to bring back: adds, removes, and finds what it
-/// costs to drop so many bytes, in O(log n). A Fenwick tree.
+/// costs to drop a number of bytes, in O(log n). A Fenwick tree.
 class Shelf {
  public:
   explicit Shelf(std::size_t size) : sums_(size + 1), prices_(size), top_(std::bit_floor(size)) {}
@@ -107,7 +108,7 @@ void Guesser::price() {
   const std::vector<double> bring_back = costs_to_bring_back(graph, lifetimes_, peak);
   const auto total = static_cast<double>(graph.keep_all_cost().count());
   for (std::uint32_t op = 0; op < lifetimes_.op_count(); ++op) {
-    const auto outputs = lifetimes_.outputs(op);
+    const auto outputs = lifetimes_.outputs[op];
     const auto stays = [&](std::uint32_t tensor) { return lifetimes_.last_use[tensor] > peak; };
     const bool any = std::any_of(outputs.begin(), outputs.end(), stays);
     double bytes = 0;
@@ -138,12 +139,12 @@ std::vector<double> Guesser::to_the_end() {
   std::vector<double> costs(lifetimes_.op_count());
   shelf_.clear();
   for (std::uint32_t op = 0; op < lifetimes_.op_count(); ++op) {
-    for (const std::uint32_t tensor : lifetimes_.inputs(op)) put(tensor, -1);
+    for (const std::uint32_t tensor : lifetimes_.inputs[op]) put(tensor, -1);
     if (static_cast<double>(lifetimes_.memory[op]) > capacity_) costs[op] = excess_cost(op);
-    for (const std::uint32_t tensor : lifetimes_.inputs(op)) {
+    for (const std::uint32_t tensor : lifetimes_.inputs[op]) {
       if (lifetimes_.last_use[tensor] > op) put(tensor, 1);
     }
-    for (const std::uint32_t tensor : lifetimes_.outputs(op)) {
+    for (const std::uint32_t tensor : lifetimes_.outputs[op]) {
       if (lifetimes_.last_use[tensor] > op) put(tensor, 1);
     }
   }
@@ -165,7 +166,7 @@ std::vector<Interval> Guesser::best_chain(const std::vector<std::uint32_t>& mome
     const std::uint32_t moment = moments[a];
     shelf_.clear();
     taken.assign(taken.size(), false);
-    for (const std::uint32_t tensor : lifetimes_.inputs(moment)) taken[tensor] = true;
+    for (const std::uint32_t tensor : lifetimes_.inputs[moment]) taken[tensor] = true;
     const auto take = [&](std::uint32_t tensor) {
       if (lifetimes_.producer[tensor] >= moment || taken[tensor]) return;
       taken[tensor] = true;
@@ -174,7 +175,7 @@ std::vector<Interval> Guesser::best_chain(const std::vector<std::uint32_t>& mome
     for (std::size_t b = a + 1; b <= count; ++b) {
       const std::uint32_t until = b < count ? moments[b] : end - 1;
       for (std::uint32_t op = moments[b - 1] + 1; op <= until; ++op) {
-        for (const std::uint32_t tensor : lifetimes_.inputs(op)) take(tensor);
+        for (const std::uint32_t tensor : lifetimes_.inputs[op]) take(tensor);
       }
       if (b == count) {
         for (const std::uint32_t tensor : wanted_) take(tensor);
@@ -201,17 +202,17 @@ std::int64_t undroppable(const Graph& graph, const Lifetimes& lifetimes) {
       return !graph.recomputable(OpId{lifetimes.producer[tensor]});
     };
     std::int64_t leaving = 0;
-    for (const std::uint32_t tensor : lifetimes.inputs(op)) {
+    for (const std::uint32_t tensor : lifetimes.inputs[op]) {
       if (!made_once(tensor)) continue;
       once -= lifetimes.bytes[tensor];
       if (lifetimes.last_use[tensor] == op) leaving += lifetimes.bytes[tensor];
     }
     most = std::max(most, once + lifetimes.own[op]);
-    for (const std::uint32_t tensor : lifetimes.inputs(op)) {
+    for (const std::uint32_t tensor : lifetimes.inputs[op]) {
       if (made_once(tensor)) once += lifetimes.bytes[tensor];
     }
     once -= leaving;
-    for (const std::uint32_t tensor : lifetimes.outputs(op)) {
+    for (const std::uint32_t tensor : lifetimes.outputs[op]) {
       if (made_once(tensor) && lifetimes.last_use[tensor] > op) once += lifetimes.bytes[tensor];
       if (graph.output(TensorId{tensor})) outputs += lifetimes.bytes[tensor];
     }
@@ -321,7 +322,7 @@ Outcome solve_knapsack_bound(const SearchContext& search) {
     return {.detail = "the knapsack bound holds for the given order only"};
   const KnapsackBound bound = knapsack_bound(search);
   if (bound.infeasible) return {.needed = bound.least, .detail = kWhyInfeasible};
-  return {.lower_bound = bound.bound, .detail = "a bound only: this method looks for no plan"};
+  return {.lower_bound = bound.bound, .detail = "this method only computes a lower bound, not a plan"};
 }
 
 }  // namespace checkmate

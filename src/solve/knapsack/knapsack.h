@@ -16,7 +16,7 @@ struct KnapsackBound {
 /// Milliseconds for hundreds of ops; the number of moments looked at falls as the graph grows, so that the
 /// time is nearly linear.
 KnapsackBound knapsack_bound(const SearchContext& search);
-/// Tells the incumbent of it.
+/// Reports it to the incumbent.
 void raise_knapsack_bound(const SearchContext& search, Incumbent& incumbent);
 
 /// That bound as a method.

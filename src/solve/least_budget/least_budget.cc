@@ -64,7 +64,7 @@ class Bracket {
         structural_(structural_minimum(graph_)),
         lower_(structural_.bytes.count()),
         sets_(graph_),
-        bounds_(search, sets_, lower_, kEntriesAState * most_states) {
+        bounds_(search, sets_, lower_, kEntriesPerState * most_states) {
     if (enough) enough_ = (*enough - graph_.fixed_bytes()).count();
   }
 
@@ -80,7 +80,7 @@ class Bracket {
   }
 
  private:
-  static constexpr std::size_t kEntriesAState = 16;  // of the bounds' tables
+  static constexpr std::size_t kEntriesPerState = 16;  // of the bounds' tables
   static constexpr std::size_t kShare = 8;  // of the states, for a search that is not the last resort
 
   std::int64_t floor() const { return std::max(lower_, enough_.value_or(lower_)); }
@@ -148,7 +148,7 @@ class Bracket {
     if (lower_ == structural_.bytes.count()) {
       least.detail = describe(graph_, structural_);
     } else {
-      least.detail = fmt::format("values that have to be in memory at once need {}", exact(least.needed));
+      least.detail = fmt::format("values that must be in memory at once need {}", exact(least.needed));
     }
     return least;
   }

@@ -10,25 +10,25 @@
 
 namespace checkmate {
 
-/// How little memory is enough. All amounts include the graph's fixed bytes.
+/// The least memory that has a plan. All amounts include the graph's fixed bytes.
 struct LeastBudget {
   Bytes needed;                          ///< no plan, of any order, fits in less
   std::optional<Bytes> sufficient = {};  ///< a plan of the order asked for fits in this
   bool exact = false;                    ///< sufficient == needed
   std::optional<std::vector<OpId>> steps =
-      {};                   ///< such a plan, of graphs up to some hundred ops; for its peak, not its cost
+      {};  ///< such a plan, for graphs of up to a few hundred ops; chosen for its peak, not its cost
   std::string detail = {};  ///< one sentence: what needs as much as `needed`
 };
 
 /// Looks for the least budget from the end of the plan. Let F(T) be the least memory in which the values T
-/// get into memory at once, starting from nothing. The latest run was that of an op p which makes one of T,
+/// can be in memory at once, starting from nothing. The latest run was that of an op p which makes one of T,
 /// with the rest of T and its own inputs there, and before it T - outputs(p) + inputs(p) were in memory:
 ///
 ///     F(nothing) = 0
 ///     F(T) = min over such p of max(bytes(T + inputs(p) + outputs(p)) + workspace(p), F(T - outputs(p) +
 ///     inputs(p)))
 ///
-/// Every plan has all outputs of the graph in memory at its end, and some time makes a value that no op
+/// Every plan has all outputs of the graph in memory at its end, and at some time makes a value that no op
 /// reads; so F of these sets, the targets, are lower bounds: cut the plan there, leave out the runs that make
 /// nothing for T, and what is left is a path of the recurrence. An op that runs once may be the latest only
 /// while nothing in the rest of T is made from it: earlier than its only run there is nothing of the kind.

@@ -6,7 +6,7 @@
 namespace checkmate {
 namespace {
 
-/// Of a large set, only so many members, the largest, are looked at in pairs and triples.
+/// How many members of a large set, the largest ones, are looked at in pairs and triples.
 constexpr std::size_t kMostMembers = 12;
 
 std::size_t pair_index(std::size_t low, std::size_t high) { return high * (high - 1) / 2 + low; }

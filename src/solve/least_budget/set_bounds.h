@@ -20,7 +20,7 @@ namespace checkmate {
 /// the ops, for every plan.
 class SetBounds {
  public:
-  /// Nothing below `floor` is told apart. Tables of singles; of pairs and triples where they have at most
+  /// Nothing below `floor` is distinguished. Tables of singles; of pairs and triples where they have at most
   /// `most_entries` entries of 8 bytes. Time O(entries x inputs^width); stopped early, what is known is kept.
   explicit SetBounds(const SearchContext& search, const ValueSets& sets, std::int64_t floor,
                      std::size_t most_entries);

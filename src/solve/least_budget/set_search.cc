@@ -6,7 +6,7 @@ namespace checkmate {
 namespace {
 
 /// Sets of training graphs have a dozen members; where they have far more, memory ends the search earlier.
-constexpr std::size_t kMembersAState = 24;
+constexpr std::size_t kMembersPerState = 24;
 
 std::uint64_t hash_of(std::span<const Value> set) {
   std::uint64_t hash = 0x9e3779b97f4a7c15;
@@ -46,7 +46,7 @@ void SetSearch::clear() {
 }
 
 bool SetSearch::full() const {
-  return states_.size() >= most_states_ || members_.size() >= kMembersAState * most_states_;
+  return states_.size() >= most_states_ || members_.size() >= kMembersPerState * most_states_;
 }
 
 bool SetSearch::expand(StateId state) {

@@ -5,7 +5,7 @@
 namespace checkmate {
 namespace {
 
-/// Beyond so many bits it is not worth knowing what is made from which op that runs once.
+/// Beyond this many bits, knowing what is made from which op that runs once is not worth it.
 constexpr std::size_t kMostBits = std::size_t{1} << 28;
 
 }  // namespace

@@ -30,8 +30,7 @@ class ValueSets {
   /// Just before and while an op ran.
   struct Before {
     static constexpr std::int64_t kNever = INT64_MAX;
-    std::int64_t memory =
-        kNever;  ///< while it ran, the rest of the set beside it; kNever: it cannot have run
+    std::int64_t memory = kNever;    ///< while it ran, with the rest of the set; kNever: it cannot have run
     std::vector<Value> values = {};  ///< in order
   };
   /// `set`, in order, is in memory, and the latest run was that of `op`, which made one of it or more. An op
@@ -55,7 +54,7 @@ class ValueSets {
   std::vector<OpId> maker_;
   std::vector<std::int64_t> bytes_;
   std::vector<std::vector<Value>> targets_;
-  std::vector<bool> made_from_;  // row by row, a column a value
+  std::vector<bool> made_from_;  // row by row, one column per value
   bool all_recomputable_ = true;
 };
 

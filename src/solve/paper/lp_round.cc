@@ -63,7 +63,7 @@ class Rounding {
     const int most = search_.options.samples * (candidates.best_cost() ? 1 : kPatience);
     for (int sample = 0; sample < most && !search_.stopped(); ++sample) {
       if (sample >= search_.options.samples && candidates.best_cost()) break;
-      // One threshold a tensor, not one a stage: it stays or goes as a whole, and is kept with the chance
+      // One threshold per tensor, not per stage: it stays or goes as a whole, and is kept with the chance
       // that S says.
       constexpr std::uint64_t kGrain = 1U << 20U;
       for (double& threshold : thresholds) {
@@ -117,7 +117,7 @@ std::optional<Cost> round_model(const SearchContext& search, std::uint32_t stage
     if (solution.status != LinearSolution::Status::kOptimal) break;  // with less memory there is none either
     const std::optional<Cost> relaxed = safe_bound(search.graph, model.cost_of(solution.objective));
     if (slack == 0) at_budget = relaxed;
-    // With still less memory even the relaxation is dearer than the plan there is.
+    // With still less memory, even the relaxation costs more than the best plan.
     if (candidates.best_cost() && relaxed && *relaxed >= *candidates.best_cost()) break;
     rounding.round(solution.values, candidates);
     if (search.stopped()) break;

@@ -32,9 +32,9 @@ Cost cost_of(const Graph& graph, const std::vector<OpId>& steps) {
 Outcome explain(const LinearSolution& solution) {
   switch (solution.status) {
     case LinearSolution::Status::kInfeasible:
-      return {
-          .detail =
-              "no plan of the paper's class (each op at most once a stage, in index order) fits the budget"};
+      return {.detail =
+                  "no plan of the paper's class (each op at most once per stage, in index order) fits the "
+                  "budget"};
     case LinearSolution::Status::kFailed:
       return {.detail = "HiGHS gave up for numerical reasons"};
     default:
@@ -112,7 +112,7 @@ Outcome solve_lp_bound(const SearchContext& search) {
   LinearOptions options = linear_options(search);
   options.relax = true;
   const LinearSolution solution = solver.solve(options);
-  Outcome outcome{.detail = "a bound only: this method looks for no plan"};
+  Outcome outcome{.detail = "this method only computes a lower bound, not a plan"};
   if (solution.status == LinearSolution::Status::kInfeasible) outcome.detail = explain(solution).detail;
   if (solution.status == LinearSolution::Status::kStopped)
     outcome.detail = "stopped before the relaxation was solved";

@@ -315,7 +315,7 @@ std::optional<std::string> stage_model_refusal(const Graph& graph, Partition par
   constexpr std::size_t kMostColumns = 4'000'000;
   const std::size_t columns = StageModel::column_estimate(graph, partition, stages);
   if (columns <= kMostColumns) return std::nullopt;
-  return fmt::format("the paper's model of this graph has about {} columns; it is built up to {}",
+  return fmt::format("the paper's model of this graph has about {} columns; the limit is {}",
                      grouped(static_cast<std::int64_t>(columns)), grouped(kMostColumns));
 }
 

@@ -28,7 +28,7 @@ class StageModel {
     std::uint32_t stages =
         kEveryOp;  ///< fewer than ops: each stage has several first runs; smaller, but no bound
     Partition partition = Partition::kFrontier;
-    bool tight = true;   ///< one row a hazard (9a-9c) instead of the paper's one for all (9): a better bound
+    bool tight = true;  ///< one row per hazard (9a-9c) instead of the paper's one for all (9): a better bound
     bool named = false;  ///< columns get names, for files
   };
   StageModel(const Graph& graph, const Options& options);
@@ -40,7 +40,7 @@ class StageModel {
   /// From the program's objective to the graph's costs.
   double cost_of(double objective) const { return objective * cost_scale_; }
 
-  /// Columns of a plan of the paper's class: each op at most once a stage, in index order.
+  /// Columns of a plan of the paper's class: each op at most once per stage, in index order.
   std::vector<double> columns_of(std::span<const OpId> steps) const;
   /// The runs of a whole solution, stage by stage.
   std::vector<OpId> steps_of(std::span<const double> values) const;

@@ -12,9 +12,9 @@ DropPlan::DropPlan(const Graph& graph, const Lifetimes& lifetimes, std::uint32_t
       here_at_first_(graph.tensor_count(), 1),
       last_(graph.tensor_count()) {
   std::vector<bool> read(graph.tensor_count());
-  for (const std::uint32_t tensor : lifetimes.inputs(moment)) read[tensor] = true;
+  for (const std::uint32_t tensor : lifetimes.inputs[moment]) read[tensor] = true;
   for (std::uint32_t op = 0; op < moment; ++op) {
-    for (const std::uint32_t tensor : lifetimes.outputs(op)) {
+    for (const std::uint32_t tensor : lifetimes.outputs[op]) {
       if (!droppable_tensor(tensor)) continue;
       if (lifetimes.last_use[tensor] <= moment) {
         here_at_first_[tensor] = 0;
@@ -46,11 +46,11 @@ const DropPlan::Built& DropPlan::build(const DropSet& set) {
 void DropPlan::forget(const DropSet& set) {
   for (const std::uint32_t tensor : set.kept_on) here_[tensor] = 1;
   for (const std::uint32_t op : set.ops) {
-    for (const std::uint32_t tensor : lifetimes_.outputs(op)) {
+    for (const std::uint32_t tensor : lifetimes_.outputs[op]) {
       if (droppable_tensor(tensor)) here_[tensor] = 0;
     }
   }
-  for (const std::uint32_t tensor : lifetimes_.inputs(moment_)) here_[tensor] = 1;
+  for (const std::uint32_t tensor : lifetimes_.inputs[moment_]) here_[tensor] = 1;
 }
 
 void DropPlan::bring_back_inputs(std::uint32_t op) {
@@ -59,10 +59,10 @@ void DropPlan::bring_back_inputs(std::uint32_t op) {
   while (!pending_.empty()) {
     const std::uint32_t user = pending_.back();
     pending_.pop_back();
-    for (const std::uint32_t tensor : lifetimes_.inputs(user)) {
+    for (const std::uint32_t tensor : lifetimes_.inputs[user]) {
       if (here_[tensor] != 0) continue;
       const std::uint32_t producer = lifetimes_.producer[tensor];
-      for (const std::uint32_t made : lifetimes_.outputs(producer)) here_[made] = 1;
+      for (const std::uint32_t made : lifetimes_.outputs[producer]) here_[made] = 1;
       missing_.push_back(producer);
       pending_.push_back(producer);
     }
@@ -80,8 +80,8 @@ void DropPlan::measure() {
   last_.assign(last_.size(), kNotYet);
   for (std::uint32_t step = 0; step < built_.steps.size(); ++step) {
     const std::uint32_t op = built_.steps[step].value;
-    for (const std::uint32_t tensor : lifetimes_.inputs(op)) last_[tensor] = step;
-    for (const std::uint32_t tensor : lifetimes_.outputs(op)) {
+    for (const std::uint32_t tensor : lifetimes_.inputs[op]) last_[tensor] = step;
+    for (const std::uint32_t tensor : lifetimes_.outputs[op]) {
       if (last_[tensor] != kNotYet) change_[last_[tensor] + 1] -= lifetimes_.bytes[tensor];
       change_[step] += lifetimes_.bytes[tensor];
       last_[tensor] = step;

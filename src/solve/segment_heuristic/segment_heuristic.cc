@@ -32,8 +32,8 @@ constexpr std::array<SegmentSize, 11> kSizes = {{
     {0.02, 0.6},
     {0.01, 0},
 }};
-constexpr int kMostTargets = 6;      // a segment size
-constexpr int kMostShortenings = 8;  // a segment size
+constexpr int kMostTargets = 6;      // per segment size
+constexpr int kMostShortenings = 8;  // per segment size
 constexpr double kShorter = 0.8;
 
 class SegmentedStart {
@@ -96,12 +96,12 @@ void SegmentedStart::find_candidates() {
   back_.assign(peak_, peak_);
   std::vector<std::uint32_t> first_use(lifetimes_.producer.size(), UINT32_MAX);
   for (std::uint32_t op = lifetimes_.op_count(); --op > peak_;) {
-    for (const std::uint32_t tensor : lifetimes_.inputs(op)) first_use[tensor] = op;
+    for (const std::uint32_t tensor : lifetimes_.inputs[op]) first_use[tensor] = op;
   }
   for (std::uint32_t op = 0; op < peak_; ++op) {
     const std::int64_t bytes = drops_.droppable(op);
     std::uint32_t back = UINT32_MAX;
-    for (const std::uint32_t tensor : lifetimes_.outputs(op)) back = std::min(back, first_use[tensor]);
+    for (const std::uint32_t tensor : lifetimes_.outputs[op]) back = std::min(back, first_use[tensor]);
     back_[op] = back < UINT32_MAX ? back : op > 0 ? back_[op - 1] : peak_;
     if (bytes > 0) candidates_.push_back({op, bytes, costs[op] / static_cast<double>(bytes)});
   }
@@ -113,11 +113,11 @@ void SegmentedStart::find_crossings() {
   forward_last_.assign(lifetimes_.producer.size(), 0);
   std::vector<std::int64_t> change(peak_ + 1);
   for (std::uint32_t op = 0; op <= peak_; ++op) {
-    for (const std::uint32_t tensor : lifetimes_.inputs(op)) forward_last_[tensor] = op;
-    for (const std::uint32_t tensor : lifetimes_.outputs(op)) forward_last_[tensor] = op;
+    for (const std::uint32_t tensor : lifetimes_.inputs[op]) forward_last_[tensor] = op;
+    for (const std::uint32_t tensor : lifetimes_.outputs[op]) forward_last_[tensor] = op;
   }
   for (std::uint32_t op = 0; op < peak_; ++op) {
-    for (const std::uint32_t tensor : lifetimes_.outputs(op)) {
+    for (const std::uint32_t tensor : lifetimes_.outputs[op]) {
       change[op] += lifetimes_.bytes[tensor];
       change[forward_last_[tensor]] -= lifetimes_.bytes[tensor];
     }
@@ -163,7 +163,7 @@ void SegmentedStart::keep_what_crosses(const std::vector<std::uint32_t>& cuts) {
   for (std::uint32_t op = 0; op < peak_; ++op) {
     while (next < cuts.size() && cuts[next] < op) ++next;
     if (next == cuts.size()) break;
-    for (const std::uint32_t tensor : lifetimes_.outputs(op)) {
+    for (const std::uint32_t tensor : lifetimes_.outputs[op]) {
       if (forward_last_[tensor] <= cuts[next]) continue;
       forced_[op] = true;
       if (lifetimes_.last_use[tensor] <= peak_) set_.kept_on.push_back(tensor);
@@ -218,8 +218,8 @@ const DropPlan::Built* SegmentedStart::build(SegmentSize size, std::int64_t targ
   return choose(target) ? &drops_.build(set_) : nullptr;
 }
 
-/// The largest memory at the peak, and so the cheapest plan, with which the way back fits as well. Where it
-/// does not, segments are shortened first, and then the target falls.
+/// The largest memory at the peak, and so the cheapest plan, with which the backward pass fits as well. Where
+/// it does not, segments are shortened first, and then the target falls.
 template <class Found>
 void SegmentedStart::search_target(SegmentSize size, const Found& found) {
   scale_.assign(peak_, 1);

@@ -8,8 +8,8 @@
 
 namespace checkmate {
 
-/// What is dropped across a moment, weighed, is at least so much: a whole solution's answer to the memory row
-/// there, which a fractional one meets by dropping a part of one large tensor.
+/// A lower bound on the weighted sum of what is dropped across a moment: a whole solution's answer to the
+/// memory row there, which a fractional one meets by dropping a part of one large tensor.
 struct CoverCut {
   struct Weight {
     TensorId tensor;

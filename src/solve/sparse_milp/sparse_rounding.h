@@ -7,7 +7,7 @@
 
 namespace checkmate {
 
-/// The runs of a solution: before each first run of a block the missing ancestors, each once a block and in
+/// The runs of a solution: before each first run of a block the missing ancestors, each once per block and in
 /// order; before the block's last first run also what is kept out of it. Outputs that are missing in the last
 /// block are made there too or, where that is over the budget, at the best of a few places in the block or
 /// after it. Kept is what is kept by more than half. Runnable, but the memory between moments may be over the

@@ -16,7 +16,7 @@ using LinearStatus = LinearSolution::Status;
 
 constexpr std::string_view kName = "sparse-milp";
 constexpr std::size_t kMostMoments = 32;      // past it the relaxations get slow
-constexpr std::size_t kMostColumns = 60'000;  // likewise
+constexpr std::size_t kMostColumns = 60'000;  // the same
 constexpr std::size_t kMostFillOps = 2'000;
 constexpr double kShortest = 0.02;  // seconds: less is not worth a start
 // Where the same seed must give the same answer, these limits stand for time.
@@ -93,7 +93,7 @@ std::size_t SparseTrack::add_moments(std::vector<Tight> tightest, std::size_t co
     taken.push_back(tight.stage);
     if (tight.stage < graph_.op_count()) moments_.insert(tight.stage);
     if (tight.op.value == tight.stage || tight.stage == 0) continue;
-    // Memory inside a stage, or after all first runs: only the stage by itself tells what is rerun there.
+    // Memory inside a stage, or after all first runs: only the stage itself knows what is rerun there.
     moments_.insert(tight.stage - 1);
     inner_.insert({tight.stage, tight.op});
   }
@@ -124,7 +124,7 @@ void SparseTrack::raise_bound(const SparseModel& model, double objective) {
 
 std::optional<LinearSolution> SparseTrack::relax_with_cuts(SparseModel& model, double until) {
   constexpr int kMostRounds = 25;
-  constexpr std::size_t kCutsARound = 100;
+  constexpr std::size_t kCutsPerRound = 100;
   constexpr std::size_t kPatience = 4;  // rounds
   constexpr double kWorthwhile = 2e-5;  // of the cost, over that many rounds
   LinearSolver solver(model.program());
@@ -152,7 +152,7 @@ std::optional<LinearSolution> SparseTrack::relax_with_cuts(SparseModel& model, d
         bounds.back() - bounds[bounds.size() - 1 - kPatience] < kWorthwhile * bounds.back())
       break;
     std::vector<LinearRow> rows;
-    for (PathCut& cut : broken_path_cuts(model, last->values, kCutsARound)) {
+    for (PathCut& cut : broken_path_cuts(model, last->values, kCutsPerRound)) {
       rows.push_back(row_of(model, cut));
       model.add_row(rows.back());
       cuts_.push_back(std::move(cut));
@@ -205,7 +205,7 @@ std::size_t SparseTrack::drop_slack_moments(const SparseModel& model, std::span<
 }
 
 bool SparseTrack::relax(double seconds, bool more_moments) {
-  constexpr std::size_t kMomentsATime = 3;
+  constexpr std::size_t kMomentsAtOnce = 3;
   constexpr double kOverflow = 1 + 1e-6;
   const double until = search_.seconds() + seconds;
   bool solved = relaxed_;
@@ -217,7 +217,7 @@ bool SparseTrack::relax(double seconds, bool more_moments) {
     solved = true;
     drop_slack_cuts(model, solution->values);
     if (more_moments && !dropped &&
-        add_moments(tightest_first_runs(model, solution->values), kMomentsATime, kOverflow) > 0)
+        add_moments(tightest_first_runs(model, solution->values), kMomentsAtOnce, kOverflow) > 0)
       continue;
     // Every block lets the relaxation pay for a value in parts: moments that bind nothing make it weaker.
     relaxed_ = dropped || drop_slack_moments(model, solution->values) == 0;
@@ -265,7 +265,7 @@ bool SparseTrack::branch(double seconds) {
   }
   raise_bound(model, solution.bound);
   const bool complete = solution.status == LinearStatus::kOptimal;
-  // Without a plan to start from, the solution of an unfinished search is no guide.
+  // Without a plan to start from, the solution of an unfinished search is not a useful guide.
   const bool telling = !solution.values.empty() && (complete || !start.empty());
   const std::size_t added = telling ? take_plan(model, solution.values) : 0;
   if (complete && added == 0) {
@@ -276,12 +276,12 @@ bool SparseTrack::branch(double seconds) {
 }
 
 std::size_t SparseTrack::take_plan(const SparseModel& model, std::span<const double> values) {
-  constexpr std::size_t kMomentsATime = 3;
+  constexpr std::size_t kMomentsAtOnce = 3;
   constexpr double kOverflow = 1 + 1e-12;
   const std::vector<OpId> steps = steps_of(model, values);
   if (incumbent_.offer(steps, kName) && graph_.op_count() < kMostFillOps)
     incumbent_.offer(prune_recomputations(search_, steps), kName);
-  return add_moments(tightest_steps(graph_, search_.options.budget, steps), kMomentsATime, kOverflow);
+  return add_moments(tightest_steps(graph_, search_.options.budget, steps), kMomentsAtOnce, kOverflow);
 }
 
 void SparseTrack::check_infeasible(bool relaxed) {
@@ -299,8 +299,7 @@ void SparseTrack::check_infeasible(bool relaxed) {
   if (LinearSolver(model.program()).solve(options).status != LinearStatus::kInfeasible) return;
   incumbent_.prove_infeasible(
       budget + Bytes{1},
-      fmt::format("whatever is recomputed, memory passes the budget at one of {} moments of the order",
-                  moments_.size()));
+      fmt::format("whatever is recomputed, memory exceeds the budget at one of {} moments", moments_.size()));
 }
 
 }  // namespace checkmate

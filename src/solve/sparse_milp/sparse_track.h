@@ -22,11 +22,11 @@ class SparseTrack {
   /// The same moments and cuts, for other plans.
   SparseTrack for_papers_class() const;
 
-  /// False for graphs with so many ops that one moment is too much.
+  /// False for graphs with too many ops even for one moment.
   bool takes_graph() const { return most_moments_ > 0; }
   std::size_t moment_count() const { return moments_.size(); }
   bool has_inner() const { return !inner_.empty(); }
-  /// Whether a moment is so near that one more would tell little.
+  /// Whether a moment is so near that another one would add little.
   bool near_moment(Stage stage) const;
   std::size_t columns_per_moment() const;
   /// Nothing is left to do here: the gap is closed, or no moment or cut is left to ask for.

@@ -27,7 +27,7 @@ TEST(Chen, SearchesTheSegmentSizeThatFits) {
   EXPECT_LE(roomy.cost, tight.cost);
   const SolveResult none = solved(graph, "chen-greedy", Bytes{5});
   EXPECT_EQ(none.status, Status::kUnknown);
-  EXPECT_THAT(none.detail, HasSubstr("least peak that this method reaches"));
+  EXPECT_THAT(none.detail, HasSubstr("smallest peak that this method reaches"));
 }
 
 TEST(Griewank, RecomputesMoreTheLessThereIs) {

@@ -132,13 +132,13 @@ TEST(ChainDp, KeepsEverythingWhenThereIsRoom) {
 
 TEST(ChainDp, SaysWhyItHasNoPlan) {
   EXPECT_THAT(find(testing::diamond(), Bytes{100}).outcome.detail, HasSubstr("no forward part"));
-  EXPECT_THAT(find(testing::chain(32), Bytes{3}).outcome.detail, HasSubstr("least peak"));
+  EXPECT_THAT(find(testing::chain(32), Bytes{3}).outcome.detail, HasSubstr("smallest peak"));
   std::stop_source stop;
   stop.request_stop();
   const SolveOptions options{.budget = Bytes{100}};
   const Graph graph = testing::chain(3000);
   EXPECT_THAT(solve_chain_dp(SearchContext(graph, options, stop.get_token())).detail,
-              HasSubstr("least peak"));
+              HasSubstr("smallest peak"));
 }
 
 }  // namespace

@@ -29,14 +29,14 @@ Simulation replay(const Graph& graph, std::vector<OpId> steps) {
 }
 
 /// What the state says of its memory against a sum over everything that lives, made from scratch.
-void expect_sums_from_scratch(const InstanceGraph& graph, const Instances& state) {
+void expect_sums_from_scratch(const SearchGraph& graph, const Instances& state) {
   std::vector<double> memory(state.size() + 1ULL, 0);
   double cost = 0;
   for (std::uint32_t i = 0; i <= state.size(); ++i) {
     const std::uint32_t instance = state.at(i);
     ASSERT_EQ(state.position(instance), i);
-    cost += state.op_of(instance).cost;
-    memory[i] += state.op_of(instance).workspace;
+    cost += graph.cost[state.op(instance)];
+    memory[i] += graph.workspace[state.op(instance)];
     for (const std::uint32_t input : state.inputs(instance)) ASSERT_LT(state.position(state.maker(input)), i);
     for (std::uint32_t slot = 0; slot < state.value_count(instance); ++slot) {
       std::uint32_t last = i;
@@ -70,7 +70,7 @@ TEST(Instances, LoadsAPlanWithTheMemoryThatTheSimulatorFinds) {
     SCOPED_TRACE(seed);
     const Graph graph = random_graph(seed, 3 + seed % 12, Features::all());
     std::mt19937_64 random(seed);
-    const InstanceGraph instances(graph, half_of_keep_all(graph));
+    const SearchGraph instances(graph, half_of_keep_all(graph), SearchUnits::common_divisors(graph));
     Instances state(instances);
     state.load(random_steps(graph, random));
     expect_sums_from_scratch(instances, state);
@@ -84,7 +84,7 @@ TEST(Instances, LoadsAPlanWithTheMemoryThatTheSimulatorFinds) {
 
 TEST(Instances, LeavesOutRunsThatNobodyReads) {
   const Graph graph = testing::diamond();  // x -> a, b -> y
-  const InstanceGraph instances(graph, Bytes{100});
+  const SearchGraph instances(graph, Bytes{100}, SearchUnits::common_divisors(graph));
   Instances state(instances);
   const std::vector<OpId> steps = {OpId{0}, OpId{1}, OpId{0}, OpId{1}, OpId{0}, OpId{2}, OpId{3}, OpId{2}};
   state.load(steps);
@@ -98,7 +98,7 @@ TEST(Instances, EqualsASumFromScratchAfterRandomMovesAndUndos) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(seed);
     const Graph graph = random_graph(seed, 3 + seed % 14, seed % 4 == 0 ? Features{} : Features::all());
-    const InstanceGraph instances(graph, half_of_keep_all(graph));
+    const SearchGraph instances(graph, half_of_keep_all(graph), SearchUnits::common_divisors(graph));
     Instances state(instances);
     Random random(seed);
     InstanceMoves moves(instances, state, random);
@@ -110,7 +110,7 @@ TEST(Instances, EqualsASumFromScratchAfterRandomMovesAndUndos) {
         const std::vector<OpId> steps = state.steps();
         const double overflow = state.overflow();
         // Few limits, so that long plans come about.
-        if (moves.change_runs(0.1, random.one_in(3) ? state.cost() : 5 * instances.total_cost) &&
+        if (moves.change_runs(0.1, random.one_in(3) ? state.cost() : 5 * instances.base_cost) &&
             random.one_in(2)) {
           state.commit();
         } else {
@@ -134,7 +134,7 @@ TEST(Instances, KeepsAnOutputToTheEnd) {
   b.add_op_with_output({.name = "a", .cost = Cost{1}, .inputs = {}, .outputs = {}}, Bytes{3});
   b.add_op_with_output({.name = "b", .cost = Cost{1}, .inputs = {}, .outputs = {}}, Bytes{3});
   const Graph graph = std::move(b).build().value();
-  const InstanceGraph instances(graph, Bytes{9});
+  const SearchGraph instances(graph, Bytes{9}, SearchUnits::common_divisors(graph));
   Instances state(instances);
   state.load(keep_all_plan(graph).steps);
   // In units of 3 bytes.
@@ -151,7 +151,7 @@ TEST(Instances, KeepsAnOutputToTheEnd) {
 
 TEST(Instances, RunsWhatCannotBeRecomputedOnce) {
   const Graph graph = full_featured();
-  const InstanceGraph instances(graph, half_of_keep_all(graph));
+  const SearchGraph instances(graph, half_of_keep_all(graph), SearchUnits::common_divisors(graph));
   Instances state(instances);
   Random random(7);
   InstanceMoves moves(instances, state, random);
