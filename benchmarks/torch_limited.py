@@ -15,8 +15,8 @@ from pathlib import Path
 import torch
 
 import checkmate
-from torch_hold import eager_step
 from models.large_models import Case, unet
+from torch_hold import eager_step
 
 MIB = 2**20
 SLACK = 512 * MIB  # threads, the solver, code that is loaded on first use, and what the allocator cannot reuse

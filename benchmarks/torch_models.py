@@ -31,7 +31,6 @@ import torch
 
 import checkmate
 import models
-from checkmate.torch.processor import use_working_isa
 from models.page import markdown
 
 OUTCOMES = {

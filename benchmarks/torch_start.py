@@ -16,8 +16,8 @@ import torch
 from torch import nn
 
 import checkmate
-from torch_hold import eager_step
 from models.large_models import Case, gpt2
+from torch_hold import eager_step
 
 
 class TinyOps(nn.Module):

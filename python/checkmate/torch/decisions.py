@@ -87,9 +87,7 @@ class Decisions(TorchFunctionMode):
         try:
             return func(*args, **kwargs)
         except DataDependentOutputException:
-            mode = get_proxy_mode()
-            assert mode is not None, "values are asked for while the step is traced"
-            tracer = mode.tracer
+            tracer = _tracer()
             with unset_fake_temporarily(), disable_proxy_modes_tracing(), torch.no_grad():
                 constant = _without_inputs(tensor, tracer)
                 if constant is not None:
@@ -105,8 +103,19 @@ class Decisions(TorchFunctionMode):
             return passing
 
 
-def _without_inputs(tensor: torch.Tensor, tracer: Any) -> torch.Tensor | None:
-    """The real value of a traced tensor in which no input of the step and no random number has a part; None for others."""
+def value_is_known(tensor: torch.Tensor) -> bool:
+    """Whether no input of the step and no random number has a part in a traced tensor."""
+    return _origins(tensor, _tracer()) is not None
+
+
+def _tracer() -> Any:
+    mode = get_proxy_mode()
+    assert mode is not None, "values are asked for while the step is traced"
+    return mode.tracer
+
+
+def _origins(tensor: torch.Tensor, tracer: Any) -> tuple[fx.Node, set[fx.Node]] | None:
+    """The node of a traced tensor and all that it is made of; None if an input or a random number is among them."""
     slot = get_proxy_slot(tensor, tracer, None)
     if slot is None:
         return None
@@ -120,6 +129,15 @@ def _without_inputs(tensor: torch.Tensor, tracer: Any) -> torch.Tensor | None:
                 return None
             ancestors.add(each)
             remaining += each.all_input_nodes
+    return node, ancestors
+
+
+def _without_inputs(tensor: torch.Tensor, tracer: Any) -> torch.Tensor | None:
+    """The real value of such a tensor; None for others."""
+    origins = _origins(tensor, tracer)
+    if origins is None:
+        return None
+    node, ancestors = origins
     values: dict[fx.Node, Any] = {}
     for each in (each for each in node.graph.nodes if each in ancestors):
         if each.op == "get_attr":

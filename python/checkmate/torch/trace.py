@@ -26,10 +26,11 @@ from torch.utils import _pytree as pytree
 
 from checkmate.torch.checkpointing import plain_checkpoints
 from checkmate.torch.checks import check_assignment, check_foreign_parameters, check_trainable, checked_loss, loss_of, only_device
-from checkmate.torch.decisions import Decisions
+from checkmate.torch.decisions import Decisions, value_is_known
 from checkmate.torch.errors import CaptureError, explain_capture_failure
 from checkmate.torch.fx_utils import Origin, nodes_in, set_origin, storage_address, tensors_of
 from checkmate.torch.guards import ModelState
+from checkmate.torch.library_shims import as_in_eager
 from checkmate.torch.side_effects import check_hooks, left_alone
 from checkmate.torch.signature import Signature
 
@@ -75,7 +76,7 @@ def trace_step(state: ModelState, loss_fn: LossFn, batch: Sequence[Any]) -> Trac
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     recorder = _Recorder(state, loss_fn, signature)
     with left_alone(state, device), explain_capture_failure(), torch.backends.cudnn.flags(enabled=False):
-        with mode, torch.enable_grad(), plain_checkpoints(), Decisions(recorder.current_module):
+        with mode, torch.enable_grad(), plain_checkpoints(), as_in_eager(value_is_known), Decisions(recorder.current_module):
             traced = make_fx(_as_function(recorder.step))([_fake(mode, t) for t in originals])
         recorder.label(traced.graph)
         _forget_questions(traced.graph)
