@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -17,11 +18,13 @@ from checkmate.torch.codegen import Run, generate
 from checkmate.torch.cost_cache import CostCache, UnitCost
 from checkmate.torch.costs import estimated_costs, measured_costs
 from checkmate.torch.distributed import Group
+from checkmate.torch.fx_utils import tensors_of, value
 from checkmate.torch.guards import ModelState
 from checkmate.torch.ir import Program
 from checkmate.torch.lowering import lower
 from checkmate.torch.options import Options
 from checkmate.torch.planning_graph import fingerprint, planning_graph
+from checkmate.torch.processor import VARIABLE, working_isa
 from checkmate.torch.progress import counting
 from checkmate.torch.trace import LossFn, Trace, trace_step
 
@@ -71,6 +74,7 @@ def build(state: ModelState, loss_fn: LossFn, batch: Sequence[Any], options: Opt
     """The planned step of this model on such a batch. Every rank of the group gets the same plan."""
     clock = _Clock()
     program = lower(trace_step(state, loss_fn, batch))
+    check_processor(program)
     capture_seconds = clock.lap()
 
     def decide() -> tuple[Graph, Plan, float, float]:
@@ -81,6 +85,19 @@ def build(state: ModelState, loss_fn: LossFn, batch: Sequence[Any], options: Opt
 
     graph, plan, cost_seconds, solve_seconds = group.agree(fingerprint(program), decide)
     return CompiledStep(program, graph, plan, Timings(capture_seconds, cost_seconds, solve_seconds), _generated(program, plan))
+
+
+def check_processor(program: Program) -> None:
+    """Refuses a step whose kernels would end the process, which a child process has found out."""
+    kinds = {tensor.dtype for unit in program.units for call in unit.calls for tensor in tensors_of(value(call.node))}
+    if program.trace.device.type != "cpu" or not kinds & {torch.bfloat16, torch.float16} or VARIABLE in os.environ:
+        return
+    isa = working_isa()
+    if isa is not None:
+        raise checkmate.Error(
+            "oneDNN's kernels for 16-bit numbers end the process on this machine: the processor announces instructions that the "
+            f"machine forbids; start Python with {VARIABLE}={isa}"
+        )
 
 
 def _with_costs(program: Program, inputs: Sequence[torch.Tensor], name: str, options: Options) -> Graph:
