@@ -53,7 +53,7 @@ def test_a_sweep_agrees_with_brute_force(two_layers: Graph) -> None:
 @pytest.mark.parametrize(
     ("budgets", "options", "exception", "message"),
     [
-        ("90%..x", {}, Error, "no range of budgets"),
+        ("90%..x", {}, Error, "not a valid range of budgets"),
         (["60%", 1.5], {}, TypeError, "is a whole number"),
         ("60%", {"methods": ["x"]}, Error, "unknown method 'x'"),
         ("60%", {"methods": "auto"}, TypeError, "methods is a sequence"),
