@@ -215,10 +215,7 @@ class Graph:
         ``fixed_bytes``."""
         if isinstance(budget, str):
             return self._handle.parse_budget(_checks.text(budget, "budget"))
-        count = _checks.whole(budget, 'budget, unless it is text such as "2GiB" or "60%",')
-        if count <= 0:
-            raise Error(f"budget must be positive, got {count}")
-        return count
+        return self._handle.parse_budget(_checks.whole(budget, 'budget, unless it is text such as "2GiB" or "60%",'))
 
     def __len__(self) -> int:
         """The number of ops."""

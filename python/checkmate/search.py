@@ -34,13 +34,13 @@ def solve(
     graph: Graph,
     budget: str | int,
     *,
-    method: str = "auto",
-    order: str = "fixed",
-    time_limit: float = 60.0,
+    method: str = _core.default_method,
+    order: str = _core.default_order,
+    time_limit: float = _core.default_time_limit,
     threads: int | None = None,
-    seed: int = 1,
-    gap: float = 1e-5,
-    moves: int = 0,
+    seed: int = _core.default_seed,
+    gap: float = _core.default_gap,
+    moves: int = _core.default_moves,
     start: Plan | Iterable[int] | None = None,
     progress: ProgressOption = None,
 ) -> Plan:
@@ -88,7 +88,7 @@ class SweepPoint:
 def sweep(
     graph: Graph,
     budgets: str | Iterable[str | int],
-    methods: Sequence[str] = ("auto",),
+    methods: Sequence[str] = (_core.default_method,),
     *,
     start: Plan | Iterable[int] | None = None,
     **options: Unpack[SolveOptions],
@@ -114,8 +114,8 @@ def sweep(
         line.begin(f"{done} of {len(counts) * len(names)} done, ")
 
     with listening(options.get("progress"), line) as listener:
-        rows = _core.sweep(handle, counts, names, _shared("auto", options, start), *listener, count_point)
-    order, seed = options.get("order", "fixed"), options.get("seed", 1)
+        rows = _core.sweep(handle, counts, names, _shared(_core.default_method, options, start), *listener, count_point)
+    order, seed = options.get("order", _core.default_order), options.get("seed", _core.default_seed)
     return [
         SweepPoint(
             budget,
@@ -151,7 +151,7 @@ def max_batch(
     memory: str | int,
     *,
     extra_forward: float = 1.0,
-    method: str = "auto",
+    method: str = _core.default_method,
     largest: int = 2**20,
     **options: Unpack[SolveOptions],
 ) -> MaxBatch:
@@ -224,12 +224,12 @@ def _shared(method: str, options: SolveOptions, start: Plan | Iterable[int] | No
         raise TypeError(f"unknown option {min(unknown)!r}; the options are {', '.join(SolveOptions.__annotations__)}")
     return _options(
         method,
-        options.get("order", "fixed"),
-        options.get("time_limit", 60.0),
+        options.get("order", _core.default_order),
+        options.get("time_limit", _core.default_time_limit),
         options.get("threads"),
-        options.get("seed", 1),
-        options.get("gap", 1e-5),
-        options.get("moves", 0),
+        options.get("seed", _core.default_seed),
+        options.get("gap", _core.default_gap),
+        options.get("moves", _core.default_moves),
         _steps(start),
     )
 
@@ -294,7 +294,5 @@ def _memory(memory: str | int) -> int:
 
 def _zoo_network(spec: str) -> Callable[[int], Graph]:
     name = spec if spec.startswith("zoo:") else f"zoo:{spec}"
-    if "batch=" in name:
-        raise Error("omit batch=: it is determined")
-    join = "&" if "?" in name else "?"
-    return lambda batch: load(f"{name}{join}batch={batch}")
+    _core.zoo_with_batch(name, 1)  # refused now, not at the first graph
+    return lambda batch: load(_core.zoo_with_batch(name, batch))

@@ -10,7 +10,7 @@ namespace checkmate {
 namespace {
 
 std::string quoted(const std::string& cell) {
-  const std::string line = printable(cell, cell.size());
+  std::string line = printable(cell, cell.size());
   if (line.find_first_of(",\"") == std::string::npos) return line;
   std::string text = "\"";
   for (const char c : line) text += c == '"' ? "\"\"" : std::string(1, c);

@@ -9,9 +9,9 @@
 /// 2^60.
 namespace checkmate::zoo {
 
-inline constexpr Parameter kBatch = {"batch", "1", "images a step, 1 to 1048576"};
+inline constexpr Parameter kBatch = {"batch", "1", "images per step, 1 to 1048576"};
 inline constexpr Parameter kSize = {"size", "224", "height and width of an image, 32 to 4096"};
-inline constexpr Parameter kClasses = {"classes", "1000", "classes to tell apart, 1 to 65536"};
+inline constexpr Parameter kClasses = {"classes", "1000", "number of classes, 1 to 65536"};
 inline constexpr std::array kClassifierParameters = {kBatch, kSize, kClasses};
 
 inline constexpr std::int64_t kLargestSize = 4096;

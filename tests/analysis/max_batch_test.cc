@@ -24,7 +24,7 @@ TEST(MaxBatch, IsWhatTheLargestOpAllowsWhereAPlanReachesIt) {
   EXPECT_EQ(result.upper_limit, 3);
   EXPECT_TRUE(result.proven);
   EXPECT_DOUBLE_EQ(result.overhead, 1.25);  // 5 runs for 4 ops: 3 x 50 = 150 is too much
-  EXPECT_THAT(result.certificate, HasSubstr("at 4 op 'b' alone needs more"));
+  EXPECT_THAT(result.certificate, HasSubstr("at batch 4, op 'b' alone needs more"));
 }
 
 TEST(MaxBatch, AllowsOnlyTheExtraWorkThatIsAskedFor) {
@@ -32,7 +32,7 @@ TEST(MaxBatch, AllowsOnlyTheExtraWorkThatIsAskedFor) {
   EXPECT_EQ(result.batch, 1);
   EXPECT_DOUBLE_EQ(result.overhead, 1);
   EXPECT_TRUE(result.proven);
-  EXPECT_THAT(result.certificate, HasSubstr("at 2 a bound passes the limit"));
+  EXPECT_THAT(result.certificate, HasSubstr("at batch 2, the lower bound exceeds the limit"));
   EXPECT_EQ(found(80).batch, 2);
 }
 
@@ -79,7 +79,7 @@ TEST(MaxBatch, ProvesNothingWhenItIsStopped) {
   EXPECT_EQ(result.batch, 0);
   EXPECT_EQ(result.upper_limit, 10);
   EXPECT_FALSE(result.proven);
-  EXPECT_THAT(result.certificate, HasSubstr("not proven: up to 10"));
+  EXPECT_THAT(result.certificate, HasSubstr("not proven: a batch of up to 10"));
 }
 
 }  // namespace

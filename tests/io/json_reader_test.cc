@@ -72,9 +72,9 @@ TEST(JsonReader, KeepsTheFirstFailureAndReadsNothingAfterIt) {
 
 TEST(JsonReader, SaysWhatIsWrongWithTheText) {
   EXPECT_THAT(read("").error, HasSubstr("the file is empty"));
-  EXPECT_THAT(read("7").error, HasSubstr("expected JSON, an object or an array"));
+  EXPECT_THAT(read("7").error, HasSubstr("expected a JSON object or array"));
   EXPECT_THAT(read("[]").error, HasSubstr("expected an object"));
-  EXPECT_THAT(read(R"({"name": "a)").error, HasSubstr("cut off"));
+  EXPECT_THAT(read(R"({"name": "a)").error, HasSubstr("truncated"));
   EXPECT_THAT(read("{\"name\": \"\xff\"}").error, HasSubstr("not UTF-8"));
   EXPECT_THAT(read(R"({"name": "a"} 7)").error, HasSubstr("more text after the end"));
 }

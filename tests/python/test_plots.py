@@ -28,7 +28,7 @@ def test_timeline_shows_memory_and_budget(two_layers: Graph) -> None:
     assert axes.get_title() == "two layers"
     assert axes.get_xlim() == (0, 6)  # five ops, one of them twice
     labels = axes.get_legend_handles_labels()[1]
-    assert labels == ["keep everything: 25.0 MiB", "plan: 18.0 MiB, 13.0% more work", "budget: 20.0 MiB", "1 recomputed"]
+    assert labels == ["keep everything: 25.0 MiB", "plan: 18.0 MiB, 13.0% extra cost", "budget: 20.0 MiB", "1 recomputed"]
 
 
 @pytest.mark.parametrize("kind", ["timeline", "map"])
@@ -63,7 +63,7 @@ def test_draws_large_plans() -> None:
 def test_names_the_kinds(two_layers: Graph) -> None:
     with pytest.raises(Error, match="'timeline' or 'map', got 'pie'"):
         Plan.keep_all(two_layers).plot("pie")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="kind is a string"):
+    with pytest.raises(TypeError, match="kind must be a string"):
         Plan.keep_all(two_layers).plot(3)  # type: ignore[arg-type]
 
 

@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
-from checkmate.torch import processor
+import checkmate
+from checkmate.torch import pipeline, processor
 from checkmate.torch.processor import VARIABLE, use_working_isa, working_isa
 
 SURVIVES = [sys.executable, "-c", ""]
@@ -92,3 +94,14 @@ def test_as_a_script_it_does_not_load_torch(tmp_path: Path) -> None:
     assert run.stdout == "" or run.stdout.startswith(f"{VARIABLE}=")
     assert "subprocess" in run.stderr  # what it imports is listed
     assert "torch" not in run.stderr
+
+
+def test_a_step_that_would_end_the_process_is_refused_with_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setattr(pipeline, "working_isa", lambda: "AVX2")
+    model, x = torch.nn.Linear(4, 4), torch.ones(2, 4)
+    checkmate.compile(model, lambda m, x: m(x).mean(), (x,), costs="flops")  # 32-bit numbers are not at risk
+    with pytest.raises(checkmate.Error, match="start Python with ONEDNN_MAX_CPU_ISA=AVX2"):
+        checkmate.compile(model.bfloat16(), lambda m, x: m(x).mean(), (x.bfloat16(),), costs="flops")
+    monkeypatch.setenv(VARIABLE, "AVX2")
+    checkmate.compile(model, lambda m, x: m(x).mean(), (x.bfloat16(),), costs="flops")

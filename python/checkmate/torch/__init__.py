@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from checkmate import Plan
+from checkmate import Plan, _core
 from checkmate.progress import ProgressOption
 from checkmate.torch.errors import CaptureError
 from checkmate.torch.memory import peak_bytes
@@ -31,11 +31,11 @@ def compile(  # noqa: A001  (as torch.compile)
     *,
     reserve: str | int = 0,
     costs: str = "measured",
-    order: str = "fixed",
+    order: str = _core.default_order,
     time_limit: float = 10.0,
     gap: float = 2e-3,
     threads: int | None = None,
-    seed: int = 1,
+    seed: int = _core.default_seed,
     cache: str | os.PathLike[str] | None = None,
     plan: Plan | str | os.PathLike[str] | None = None,
     progress: ProgressOption = None,

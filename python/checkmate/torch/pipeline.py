@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 import contextlib
 import json
+=======
+import os
+>>>>>>> main
 import time
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -21,6 +25,7 @@ from checkmate.torch.cache import Cache
 from checkmate.torch.codegen import Run, below_autograd, generate
 from checkmate.torch.costs import Rehearsal, estimated_costs, measured_costs
 from checkmate.torch.distributed import Group
+from checkmate.torch.fx_utils import tensors_of, value
 from checkmate.torch.guards import ModelState
 from checkmate.torch.ir import Program
 from checkmate.torch.lowering import lower
@@ -28,6 +33,7 @@ from checkmate.torch.memory import available_bytes
 from checkmate.torch.optimizer import readers_after_updates, with_updates
 from checkmate.torch.options import Options
 from checkmate.torch.planning_graph import fingerprint, planning_graph
+from checkmate.torch.processor import VARIABLE, working_isa
 from checkmate.torch.progress import counting
 from checkmate.torch.side_effects import run_gradient_hooks
 from checkmate.torch.trace import LossFn, Trace, trace_step
@@ -97,8 +103,13 @@ def build(
     The search starts from the plan of a `similar` step, such as one for another length of the sequence.
     """
     clock = _Clock()
+<<<<<<< HEAD
     trace = trace_step(state, loss_fn, batch)
     program = lower(with_updates(trace, state, options.optimizer) if options.optimizer else trace)
+=======
+    program = lower(trace_step(state, loss_fn, batch))
+    check_processor(program)
+>>>>>>> main
     capture_seconds = clock.lap()
 
     def decide() -> tuple[Graph, Plan, float, float]:
@@ -112,10 +123,28 @@ def build(
     return CompiledStep(program, graph, plan, Timings(capture_seconds, cost_seconds, solve_seconds), _generated(program, plan))
 
 
+<<<<<<< HEAD
 GraphWith = Callable[[Set[int]], Graph]  # a graph in which these units run once
 
 
 def _with_costs(program: Program, inputs: Sequence[torch.Tensor], name: str, options: Options) -> GraphWith:
+=======
+def check_processor(program: Program) -> None:
+    """Refuses a step whose kernels would end the process, which a child process has found out."""
+    kinds = {tensor.dtype for unit in program.units for call in unit.calls for tensor in tensors_of(value(call.node))}
+    if program.trace.device.type != "cpu" or not kinds & {torch.bfloat16, torch.float16} or VARIABLE in os.environ:
+        return
+    isa = working_isa()
+    if isa is not None:
+        raise checkmate.Error(
+            "oneDNN's kernels for 16-bit numbers end the process on this machine: the processor announces instructions that the "
+            f"machine forbids; start Python with {VARIABLE}={isa}"
+        )
+
+
+def _with_costs(program: Program, inputs: Sequence[torch.Tensor], name: str, options: Options) -> Graph:
+    costs, unit = _costs(program, inputs, options)
+>>>>>>> main
     reserve = parse_bytes(options.reserve) if isinstance(options.reserve, str) else options.reserve
     make = partial(planning_graph, program, name=name, order=options.order, reserved_bytes=reserve)
     estimate = make(estimated_costs(program), cost_unit="flop")

@@ -75,8 +75,13 @@ def trace_step(state: ModelState, loss_fn: LossFn, batch: Sequence[Any]) -> Trac
 
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     recorder = _Recorder(state, loss_fn, signature)
-    with left_alone(state, device), explain_capture_failure(), torch.backends.cudnn.flags(enabled=False):
-        with mode, torch.enable_grad(), plain_checkpoints(), as_in_eager(value_is_known), Decisions(recorder.current_module):
+    with (
+        left_alone(state, device),
+        explain_capture_failure(),
+        as_in_eager(value_is_known),
+        torch.backends.cudnn.flags(enabled=False),
+    ):
+        with mode, torch.enable_grad(), plain_checkpoints(), Decisions(recorder.current_module):
             traced = make_fx(_as_function(recorder.step))([_fake(mode, t) for t in originals])
         recorder.label(traced.graph)
         _forget_questions(traced.graph)

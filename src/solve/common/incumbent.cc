@@ -116,7 +116,7 @@ Outcome Incumbent::outcome() const {
 }
 
 void Incumbent::tell(std::string_view source) {
-  if (gap() <= search_.options.gap) enough_.request_stop();
+  if (has_plan() && gap() <= search_.options.gap) enough_.request_stop();
   if (!search_.options.on_progress) return;
   const std::optional<Cost> best = has_plan() ? std::optional(cost()) : std::nullopt;
   search_.options.on_progress({search_.seconds(), best, bound(), source});

@@ -52,6 +52,14 @@ TEST(Incumbent, TakesOnlyCheaperPlans) {
   EXPECT_TRUE(board.incumbent.done());  // the cost is the bound
 }
 
+TEST(Incumbent, AGapOfOneIsEnoughOnceThereIsAPlan) {
+  Board board({.budget = Bytes{50}, .gap = 1});
+  board.incumbent.raise_bound(Cost{5}, "a bound, no plan yet");
+  EXPECT_FALSE(board.incumbent.done());
+  EXPECT_TRUE(board.incumbent.offer(kXAgain, "a plan"));
+  EXPECT_TRUE(board.incumbent.done());
+}
+
 TEST(Incumbent, KeepsWhatIsOverTheBudgetAsAHintOnce) {
   Board board({.budget = Bytes{40}});
   EXPECT_FALSE(board.incumbent.offer(kKeepAll, "large"));
