@@ -164,9 +164,7 @@ def test_a_recurrent_layer_is_measured_on_its_own_workspace(cache: Path) -> None
     assert seen.measured_peak == seen.predicted_peak
 
 
-def test_a_step_that_does_not_fit_is_measured_in_the_order_of_a_plan(
-    cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_step_that_does_not_fit_is_measured_in_the_order_of_a_plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     case = networks.perceptron()
     orders: list[Sequence[int]] = []
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
 import contextlib
 import json
-=======
 import os
->>>>>>> main
 import time
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -103,13 +100,9 @@ def build(
     The search starts from the plan of a `similar` step, such as one for another length of the sequence.
     """
     clock = _Clock()
-<<<<<<< HEAD
     trace = trace_step(state, loss_fn, batch)
     program = lower(with_updates(trace, state, options.optimizer) if options.optimizer else trace)
-=======
-    program = lower(trace_step(state, loss_fn, batch))
     check_processor(program)
->>>>>>> main
     capture_seconds = clock.lap()
 
     def decide() -> tuple[Graph, Plan, float, float]:
@@ -123,12 +116,6 @@ def build(
     return CompiledStep(program, graph, plan, Timings(capture_seconds, cost_seconds, solve_seconds), _generated(program, plan))
 
 
-<<<<<<< HEAD
-GraphWith = Callable[[Set[int]], Graph]  # a graph in which these units run once
-
-
-def _with_costs(program: Program, inputs: Sequence[torch.Tensor], name: str, options: Options) -> GraphWith:
-=======
 def check_processor(program: Program) -> None:
     """Refuses a step whose kernels would end the process, which a child process has found out."""
     kinds = {tensor.dtype for unit in program.units for call in unit.calls for tensor in tensors_of(value(call.node))}
@@ -142,9 +129,10 @@ def check_processor(program: Program) -> None:
         )
 
 
-def _with_costs(program: Program, inputs: Sequence[torch.Tensor], name: str, options: Options) -> Graph:
-    costs, unit = _costs(program, inputs, options)
->>>>>>> main
+GraphWith = Callable[[Set[int]], Graph]  # a graph in which these units run once
+
+
+def _with_costs(program: Program, inputs: Sequence[torch.Tensor], name: str, options: Options) -> GraphWith:
     reserve = parse_bytes(options.reserve) if isinstance(options.reserve, str) else options.reserve
     make = partial(planning_graph, program, name=name, order=options.order, reserved_bytes=reserve)
     estimate = make(estimated_costs(program), cost_unit="flop")
