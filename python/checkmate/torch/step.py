@@ -43,6 +43,7 @@ class Step:
             raise Error("an optimizer cannot be a part of a step of several processes yet: call optimizer.step() after the step")
         self._state = ModelState(self.model)
         self._compiled: OrderedDict[Guard, CompiledStep] = OrderedDict()
+        self._budgets: dict[bool, int] = {}  # in bytes, with and without gradients to add to
         self._preparations = 0
         self._next_warning = self.WARN_AFTER
         self._latest = self.prepare(example)
@@ -93,9 +94,12 @@ class Step:
             self._compiled.move_to_end(guard)
             return self._compiled[guard]
         similar = next(reversed(self._compiled.values()), None)
-        compiled = build(self._state, self.loss_fn, batch, self.options, self.group, similar)
-        if self.options.budget is not None:  # a share becomes bytes once, from the example
-            self.options = replace(self.options, budget=compiled.plan.budget)
+        # A share becomes bytes once, from the first batch: a smaller one has as much. Gradients to add to come on top.
+        accumulating = bool(self._state.names_with_gradient())
+        options = replace(self.options, budget=self._budgets.get(accumulating, self.options.budget))
+        compiled = build(self._state, self.loss_fn, batch, options, self.group, similar)
+        if options.budget is not None:
+            self._budgets[accumulating] = compiled.plan.budget
         self._warn_if_often(guard)
         self._compiled[guard] = compiled
         if len(self._compiled) > self.MOST_REMEMBERED:

@@ -118,7 +118,7 @@ class _Recorder:
         model = self.state.model
         named = dict(zip(self.signature.model_inputs, flat, strict=False))
         batch = self.signature.batch_from(flat[len(named) :])
-        with _reparametrize_module(model, named, tie_weights=True), self._watch_modules():
+        with _reparametrize_module(model, dict(named), tie_weights=True), self._watch_modules():
             returned = self.loss_fn(model, *batch)
             assigned = self.state.assigned_buffers(named)
         loss = self._loss_of(returned)
