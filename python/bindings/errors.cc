@@ -34,9 +34,10 @@ ErrorCode parse_error_code(std::string_view text) {
 
 Order order_of(std::string_view text) {
   const std::optional<Order> order = parse_order(text);
-  if (!order)
+  if (!order) {
     throw Raised{
         {ErrorCode::kInvalidArgument, "order must be fixed or free, got '" + std::string(text) + "'"}};
+  }
   return *order;
 }
 

@@ -50,7 +50,7 @@ TABLE = {
     "plot": "<core> <solve> <plot> core",
     "report": "<core> <analysis> <report> core io",
     "tools/experiments": "<core> <analysis> <zoo> <io> <plot> core solve/paper",
-    "tools/checkmate": "<core> <solve> <io> <plot> <report> <all> core io tools/experiments",
+    "tools/checkmate": "<core> <solve> <zoo> <io> <plot> <report> <all> core io tools/experiments",
     "python/bindings": "<core> <all>",
     "tests/support": "<all>",
     "tests": "*",

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "checkmate/io.h"
+#include "checkmate/file.h"
 #include "core/text.h"
 #include "terminal.h"
 

@@ -95,9 +95,10 @@ Result<std::vector<ReportPoint>> points_of(const Graph& graph, const Subject& su
 }
 
 Result<int> run(const Flags& flags) {
-  if (!flags.plan.empty() && !flags.budget.empty())
+  if (!flags.plan.empty() && !flags.budget.empty()) {
     return Error{ErrorCode::kInvalidArgument,
                  "give --plan or --budget, not both; a plan file includes its budget"};
+  }
   if (flags.budget.empty() && flags.method != "auto")
     return Error{ErrorCode::kInvalidArgument, "--method needs a --budget to search for a plan"};
   CHECKMATE_TRY(folder_is_there(flags.output));

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "checkmate/file.h"
 #include "commands.h"
 #include "console.h"
 #include "core/text.h"

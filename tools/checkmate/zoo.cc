@@ -1,7 +1,10 @@
+#include "checkmate/zoo.h"
+
 #include <fmt/format.h>
 
 #include <memory>
 
+#include "checkmate/io.h"
 #include "commands.h"
 #include "console.h"
 #include "core/try.h"

@@ -115,9 +115,10 @@ Result<SolveResult> solve(const Graph& graph, const SolveOptions& options, std::
     result.needed = graph.fixed_bytes() + minimum.bytes;
     result.detail = describe(graph, minimum);
     bracket_least_budget(search, result);
-    if (*result.needed > graph.fixed_bytes() + minimum.bytes)
+    if (*result.needed > graph.fixed_bytes() + minimum.bytes) {
       result.detail +=
           fmt::format("; everything that must be in memory at once needs {}", exact(*result.needed));
+    }
     result.seconds = search.seconds();
     return result;
   }

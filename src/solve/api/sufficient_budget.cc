@@ -10,7 +10,7 @@
 namespace checkmate {
 namespace {
 
-constexpr int kProbes = 10;
+constexpr std::uint64_t kProbes = 10;
 
 /// Any plan within the budget; without one, the smallest peak that the search saw.
 Outcome probe(const SearchContext& search) {
@@ -31,10 +31,10 @@ Bytes sufficient_budget(const SearchContext& search, Bytes needed, Bytes known) 
   options.moves = search.by_moves() ? std::max<std::uint64_t>(1, search.moves() / (10 * kProbes)) : 0;
   options.on_progress = {};
   Bytes fails = needed - Bytes{1};
-  for (int left = kProbes; left > 0 && (known - fails).count() > 1 && !all.stopped(); --left) {
+  for (std::uint64_t left = kProbes; left > 0 && (known - fails).count() > 1 && !all.stopped(); --left) {
     options.budget = fails + Bytes{(known - fails).count() / 2};
     const SearchContext here = all.with_options(options);
-    const Outcome outcome = probe(here.by_moves() ? here : here.part(1.0 / left));
+    const Outcome outcome = probe(here.by_moves() ? here : here.part(1.0 / static_cast<double>(left)));
     if (outcome.steps) {
       known = simulate(search.graph, *plan_from_steps(search.graph, *outcome.steps))->peak;
     } else {

@@ -16,8 +16,8 @@ using ::testing::IsEmpty;
 using ::testing::Optional;
 
 using namespace testing::diamond_ops;
-const std::vector<OpId> kKeepAll = {kX, kA, kB, kY};     // late_use(): cost 4, peak 50
-const std::vector<OpId> kXAgain = {kX, kA, kB, kX, kY};  // cost 5, peak 40
+const std::vector<OpId> keep_all = {kX, kA, kB, kY};     // late_use(): cost 4, peak 50
+const std::vector<OpId> x_again = {kX, kA, kB, kX, kY};  // cost 5, peak 40
 
 /// A search on late_use() and its incumbent.
 struct Board {
@@ -40,15 +40,15 @@ TEST(Incumbent, BeginsWithoutAPlanAndWithKeepAllsCostAsItsBound) {
 
 TEST(Incumbent, TakesOnlyCheaperPlans) {
   Board board({.budget = Bytes{50}});
-  EXPECT_TRUE(board.incumbent.offer(kXAgain, "first"));
-  EXPECT_FALSE(board.incumbent.offer(kXAgain, "again"));
+  EXPECT_TRUE(board.incumbent.offer(x_again, "first"));
+  EXPECT_FALSE(board.incumbent.offer(x_again, "again"));
   EXPECT_DOUBLE_EQ(board.incumbent.gap(), 0.2);  // (5 - 4) / 5
   EXPECT_FALSE(board.incumbent.done());
-  EXPECT_TRUE(board.incumbent.offer(kKeepAll, "second"));
-  EXPECT_FALSE(board.incumbent.offer(kXAgain, "third"));
+  EXPECT_TRUE(board.incumbent.offer(keep_all, "second"));
+  EXPECT_FALSE(board.incumbent.offer(x_again, "third"));
   EXPECT_EQ(board.incumbent.version(), 2U);
   EXPECT_EQ(board.incumbent.outcome().method, "second");
-  EXPECT_THAT(board.incumbent.outcome().steps, Optional(kKeepAll));
+  EXPECT_THAT(board.incumbent.outcome().steps, Optional(keep_all));
   EXPECT_TRUE(board.incumbent.done());  // the cost is the bound
 }
 
@@ -56,14 +56,14 @@ TEST(Incumbent, AGapOfOneIsEnoughOnceThereIsAPlan) {
   Board board({.budget = Bytes{50}, .gap = 1});
   board.incumbent.raise_bound(Cost{5}, "a bound, no plan yet");
   EXPECT_FALSE(board.incumbent.done());
-  EXPECT_TRUE(board.incumbent.offer(kXAgain, "a plan"));
+  EXPECT_TRUE(board.incumbent.offer(x_again, "a plan"));
   EXPECT_TRUE(board.incumbent.done());
 }
 
 TEST(Incumbent, KeepsWhatIsOverTheBudgetAsAHintOnce) {
   Board board({.budget = Bytes{40}});
-  EXPECT_FALSE(board.incumbent.offer(kKeepAll, "large"));
-  EXPECT_THAT(board.incumbent.take_hint(), Optional(kKeepAll));
+  EXPECT_FALSE(board.incumbent.offer(keep_all, "large"));
+  EXPECT_THAT(board.incumbent.take_hint(), Optional(keep_all));
   EXPECT_EQ(board.incumbent.take_hint(), std::nullopt);
   EXPECT_EQ(board.incumbent.outcome().sufficient, Bytes{50});
   board.incumbent.note_peak(Bytes{45});
@@ -93,7 +93,7 @@ TEST(Incumbent, BoundsOnlyRise) {
   EXPECT_EQ(board.incumbent.outcome().stage_lower_bound, std::nullopt);  // nobody spoke of the paper's class
   board.incumbent.raise_stage_bound(Cost{7});
   EXPECT_EQ(board.incumbent.outcome().stage_lower_bound, Cost{7});
-  EXPECT_TRUE(board.incumbent.offer(kXAgain, "plan"));
+  EXPECT_TRUE(board.incumbent.offer(x_again, "plan"));
   EXPECT_EQ(board.incumbent.gap(), 0);
   EXPECT_TRUE(board.incumbent.enough().stop_requested());
 }
