@@ -90,12 +90,3 @@ def check_foreign_parameters(loss: torch.Tensor, own: Iterable[torch.Tensor]) ->
                 "not a parameter of the model: put both into one torch.nn.Module and compile that"
             )
         remaining += [before for before, _ in node.next_functions]
-
-
-def check_assignment(name: str, old: torch.Tensor, new: torch.Tensor) -> None:
-    """A buffer that the forward pass replaces must keep its shape and type."""
-    if new.shape != old.shape or new.dtype != old.dtype or new.device != old.device:
-        raise CaptureError(
-            f"the forward pass replaces buffer {name} by a tensor of another shape or type ({list(old.shape)} by "
-            f"{list(new.shape)}): keep them, or return the tensor in addition to the loss"
-        )

@@ -18,6 +18,10 @@ from checkmate.torch.randomness import random_state, set_random_state
 Run = Callable[[Sequence[torch.Tensor]], Any]
 
 
+aten = torch.ops.aten
+_RESHAPES = {aten.view.default: aten.reshape.default, aten._unsafe_view.default: aten.reshape.default}
+
+
 class Observer(Protocol):
     """Watches a run step by step."""
 
@@ -173,6 +177,8 @@ class _Writer:
         self.alive.setdefault(self.program.storage_of[node], []).append(node)
 
     def _application(self, target: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+        # Some kernels return other strides than their fake forms say; where a view is not possible then, a copy is as good.
+        target = _RESHAPES.get(target, target)
         # `_op` is what an overload calls: one Python frame less per call.
         function = self._constant(target._op if isinstance(target, torch._ops.OpOverload) else target)
         given = [self._literal(a) for a in args] + [f"{k}={self._literal(v)}" for k, v in kwargs.items()]

@@ -59,6 +59,15 @@ class ModelState:
         """The parameter or buffer of that name."""
         return self.parameter(name) if name in self._parameters else self.buffer(name)
 
+    def write(self, name: str, value: torch.Tensor) -> None:
+        """Copies into the parameter or buffer, or replaces a buffer by one of another shape."""
+        tensor = self.tensor(name)
+        if tensor.shape == value.shape and tensor.dtype == value.dtype:
+            tensor.copy_(value)
+        else:
+            table, key = self._buffers[name]
+            table[key] = value
+
     def attributes(self) -> tuple[Hashable, ...]:
         """Numbers, flags and texts that the modules hold, such as the probability of a dropout."""
         return tuple(tuple(map(table.get, names)) for table, names in self._attributes)

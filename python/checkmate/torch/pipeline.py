@@ -65,7 +65,7 @@ class CompiledStep:
                 parameter = state.parameter(name)
                 parameter.grad = gradient if isinstance(gradient, torch.Tensor) else _sparse(parameter, *gradient)
             for name, value in zip(trace.updates, updates, strict=True):
-                state.tensor(name).copy_(value)
+                state.write(name, value)
             run_gradient_hooks(state.parameters())
         if trace.extras_spec is None:
             return loss

@@ -16,7 +16,7 @@ _TENSOR = object()  # stands for a tensor of the batch, which the signature must
 
 @dataclass(frozen=True)
 class Signature:
-    """Inputs are the parameters, the buffers, the tensors of the batch, the gradients to add to, and the constants.
+    """Inputs are the parameters, the buffers, the tensors of the batch, the constants, and the gradients to add to.
 
     Constants are tensors that the loss function reads and the model does not own.
     """
@@ -25,8 +25,8 @@ class Signature:
     buffers: tuple[str, ...]
     batch_leaves: tuple[Any, ...]  # plain values, and _TENSOR for each tensor
     batch_spec: pytree.TreeSpec
-    accumulated: tuple[str, ...] = ()  # parameters whose gradients are added to those of earlier steps
     constants: tuple[torch.Tensor, ...] = ()
+    accumulated: tuple[str, ...] = ()  # parameters whose gradients are added to those of earlier steps
 
     @staticmethod
     def of(state: ModelState, batch: Sequence[Any]) -> Signature:
@@ -46,8 +46,8 @@ class Signature:
             *state.parameters(),
             *state.buffers(),
             *tensors_of_batch(batch),
-            *(state.gradient(name) for name in self.accumulated),
             *self.constants,
+            *(state.gradient(name) for name in self.accumulated),
         ]
 
     def batch_from(self, tensors: Sequence[torch.Tensor]) -> Any:
@@ -59,7 +59,9 @@ class Signature:
     def describe(self, position: int) -> str:
         """What the input at this position is, in words."""
         owned = [*(f"parameter {n}" for n in self.parameters), *(f"buffer {n}" for n in self.buffers)]
-        return owned[position] if position < len(owned) else f"tensor {position - len(owned)} of the batch"
+        batch = [f"tensor {i} of the batch" for i in range(sum(leaf is _TENSOR for leaf in self.batch_leaves))]
+        known = [*owned, *batch]
+        return known[position] if position < len(known) else "a tensor that neither the model nor the batch holds"
 
 
 def tensors_of_batch(batch: Sequence[Any]) -> list[torch.Tensor]:

@@ -25,7 +25,7 @@ from torch.nn.utils.stateless import _reparametrize_module
 from torch.utils import _pytree as pytree
 
 from checkmate.torch.checkpointing import plain_checkpoints
-from checkmate.torch.checks import check_assignment, check_foreign_parameters, check_trainable, checked_loss, loss_of, only_device
+from checkmate.torch.checks import check_foreign_parameters, check_trainable, checked_loss, loss_of, only_device
 from checkmate.torch.decisions import Decisions, value_is_known
 from checkmate.torch.errors import CaptureError, explain_capture_failure
 from checkmate.torch.fx_utils import Origin, nodes_in, set_origin, storage_address, tensors_of
@@ -86,9 +86,10 @@ def trace_step(state: ModelState, loss_fn: LossFn, batch: Sequence[Any]) -> Trac
         recorder.label(traced.graph)
         _forget_questions(traced.graph)
         with mode, torch.no_grad(), torch.fx.traceback.preserve_node_meta():
-            fakes = [_fake(mode, t).detach() for t in originals]
-            functional = make_fx(torch.func.functionalize(_Functional(traced).run_flat))(*fakes)
-        return _Assembly(functional, recorder, mode).trace(state, device)
+            second = _Functional(traced, inputs=len(originals))
+            fakes = [_fake(mode, t).detach() for t in [*originals, *second.constants.values()]]
+            functional = make_fx(torch.func.functionalize(second.run_flat))(*fakes)
+        return _Assembly(functional, recorder, list(second.constants.values())).trace(state, device)
 
 
 def _as_function(step: Callable[[list[torch.Tensor]], Any]) -> Callable[[list[torch.Tensor]], Any]:
@@ -96,6 +97,8 @@ def _as_function(step: Callable[[list[torch.Tensor]], Any]) -> Callable[[list[to
 
 
 def _fake(mode: FakeTensorMode, tensor: torch.Tensor) -> torch.Tensor:
+    if isinstance(tensor, FakeTensor):
+        return tensor
     return mode.from_tensor(tensor.detach()).requires_grad_(tensor.requires_grad)
 
 
@@ -128,8 +131,6 @@ class _Recorder:
         trained = {name: named[name] for name in self.signature.parameters if named[name].requires_grad}
         gradients = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
         taken = {storage_address(t) for t in [*flat, loss, *tensors_of(self.extras)]}
-        for name, tensor in assigned.items():
-            check_assignment(name, named[name], tensor)
         self.assigned = list(assigned)
         outputs: list[Any] = [loss, *self.extras, *(tensor.detach() for tensor in assigned.values())]
         for (name, parameter), gradient in zip(trained.items(), gradients, strict=True):
@@ -200,10 +201,20 @@ def _forget_questions(graph: fx.Graph) -> None:
 
 
 class _Functional(fx.Interpreter):
-    """Runs the first trace for the second."""
+    """Runs the first trace for the second, in which the tensors that it holds are inputs too."""
+
+    def __init__(self, traced: fx.GraphModule, inputs: int) -> None:
+        super().__init__(traced)
+        self.inputs = inputs
+        self.constants = {n.target: getattr(traced, n.target) for n in traced.graph.nodes if n.op == "get_attr"}
+        self._given: dict[Any, torch.Tensor] = {}
 
     def run_flat(self, *tensors: torch.Tensor) -> Any:
-        return self.run(*tensors, enable_io_processing=False)
+        self._given = dict(zip(self.constants, tensors[self.inputs :], strict=True))
+        return self.run(*tensors[: self.inputs], enable_io_processing=False)
+
+    def get_attr(self, target: Any, _args: Any, _kwargs: Any) -> Any:
+        return self._given[target]
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
         # The op updates the statistics without saying so in its schema; its newer form says it.
@@ -233,12 +244,10 @@ def _own_gradient(parameter: torch.Tensor, gradient: torch.Tensor, taken: set[in
 class _Assembly:
     """Makes a Trace of the functional graph: every tensor from outside becomes an input, every write an output."""
 
-    def __init__(self, functional: fx.GraphModule, recorder: _Recorder, mode: FakeTensorMode) -> None:
-        self.functional = functional
+    def __init__(self, functional: fx.GraphModule, recorder: _Recorder, constants: list[torch.Tensor]) -> None:
         self.graph = functional.graph
         self.recorder = recorder
-        self.signature = recorder.signature
-        self.mode = mode
+        self.signature = dataclasses.replace(recorder.signature, constants=tuple(constants))
         self.inputs = [node for node in self.graph.nodes if node.op == "placeholder"]
 
     def trace(self, state: ModelState, device: torch.device) -> Trace:
@@ -258,10 +267,9 @@ class _Assembly:
         accumulated = [name for name in state.names_with_gradient() if isinstance(gradients.get(name), fx.Node)]
         for name in accumulated:
             self._accumulate(name, gradients.pop(name), state.gradient(name))
-        constants = self._take_constants()
         return Trace(
             graph=self.graph,
-            signature=dataclasses.replace(self.signature, accumulated=tuple(accumulated), constants=tuple(constants)),
+            signature=dataclasses.replace(self.signature, accumulated=tuple(accumulated)),
             inputs=self.inputs,
             loss=loss,
             extras=extras,
@@ -298,30 +306,14 @@ class _Assembly:
 
     def _accumulate(self, name: str, made: fx.Node, existing: torch.Tensor) -> None:
         """Adds the gradient that was made to the existing one, right after it was made."""
-        total = self._add_input("grad_" + name.replace(".", "_"), torch.empty_like(existing, device="meta"))
+        with self.graph.inserting_after(self.inputs[-1]):
+            total = self.graph.placeholder("grad_" + name.replace(".", "_"))
+        total.meta["val"] = torch.empty_like(existing, device="meta")
+        self.inputs.append(total)
         with self.graph.inserting_after(made):
             added = self.graph.call_function(aten.add_.Tensor, (total, made))
         added.meta["val"] = total.meta["val"]
         set_origin(added, Origin("update"))
-
-    def _take_constants(self) -> list[torch.Tensor]:
-        """Tensors that the graph holds, as inputs of it."""
-        places: dict[torch.Tensor, fx.Node] = {}
-        for node in [node for node in self.graph.nodes if node.op == "get_attr"]:
-            constant = getattr(self.functional, str(node.target))
-            if constant not in places:
-                fake = constant if isinstance(constant, FakeTensor) else self.mode.from_tensor(constant)
-                places[constant] = self._add_input(node.name, fake)
-            node.replace_all_uses_with(places[constant])
-            self.graph.erase_node(node)
-        return list(places)
-
-    def _add_input(self, name: str, fake: torch.Tensor) -> fx.Node:
-        with self.graph.inserting_after(self.inputs[-1]):
-            node = self.graph.placeholder(name)
-        node.meta["val"] = fake
-        self.inputs.append(node)
-        return node
 
 
 def _node_count() -> int:

@@ -191,7 +191,12 @@ def _restored(step: Step) -> Iterator[Callable[[], None]]:
     updated = [(p, optimizer.backup(p)) for p in model.parameters()] if optimizer else []
     written = [(tensor, tensor.detach().clone()) for tensor in step.written_parameters()]
     gradients = [None if p.grad is None else p.grad.clone() for p in model.parameters()]
-    buffers = [b.clone() for b in model.buffers()]
+    buffers = [
+        (module._buffers, key, tensor, tensor.clone())
+        for module in model.modules()
+        for key, tensor in module._buffers.items()
+        if tensor is not None
+    ]
     random = torch.get_rng_state()
     random_on_cuda = torch.cuda.get_rng_state(device) if device.type == "cuda" else None
 
@@ -199,8 +204,8 @@ def _restored(step: Step) -> Iterator[Callable[[], None]]:
         with torch.no_grad():
             for parameter, gradient in zip(model.parameters(), gradients, strict=True):
                 parameter.grad = None if gradient is None else gradient.clone()
-            for buffer, saved in zip(model.buffers(), buffers, strict=True):
-                buffer.copy_(saved)
+            for table, key, buffer, saved in buffers:
+                table[key] = buffer.copy_(saved)  # the step may have put another in its place
             for tensor, saved in written:
                 tensor.copy_(saved)
         for parameter, saved_update in updated:
