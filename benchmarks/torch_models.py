@@ -31,6 +31,7 @@ import torch
 
 import checkmate
 import models
+from checkmate.torch.processor import use_working_isa
 from models.page import markdown
 
 OUTCOMES = {
@@ -222,6 +223,7 @@ def summary(records: list[Record]) -> str:
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", metavar="SUBSTRING", help="models whose library/name contains it")
+    parser.add_argument("--from", dest="names", type=Path, metavar="FILE", help="only models whose names are lines of the file")
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     parser.add_argument("--check-eager", action="store_true", help="only run each model in plain PyTorch")
     parser.add_argument("--torch-compile", action="store_true", help="also see whether torch.compile(fullgraph=True) takes it")
@@ -243,7 +245,10 @@ def parsed() -> argparse.Namespace:
 
 def main() -> int:
     options = parsed()
-    names = [name for name in models.catalogue() if options.only in name]
+    if line_about_processor := use_working_isa():
+        print(line_about_processor, file=sys.stderr)
+    chosen = options.names.read_text().split("\n") if options.names else models.catalogue()
+    names = [name for name in models.catalogue() if options.only in name and name in chosen]
     if options.list:
         print("\n".join(names))
         return 0

@@ -220,6 +220,9 @@ class _Functional(fx.Interpreter):
         # The op updates the statistics without saying so in its schema; its newer form says it.
         if target is aten.native_batch_norm.default and args[3] is not None and args[5]:
             target = aten._native_batch_norm_legit.default
+        # A tensor of literals is new in each step, and may be written into.
+        if target is aten.lift_fresh.default:
+            target = aten.lift_fresh_copy.default
         # The op fills in the order of memory, its functional form in that of the indices: other numbers where those differ.
         if target is aten.bernoulli_.float:
             super().call_function(target, (_in_memory_order(args[0]), *args[1:]), kwargs)
