@@ -87,14 +87,14 @@ def test_a_checkpoint_of_the_model_is_replaced_by_the_plan(
     assert torch.equal(loss, expected)
     for ours, eager in zip(model.parameters(), twin.parameters(), strict=True):
         assert ours.grad is not None
-        assert torch.equal(ours.grad, eager.grad)
+        assert torch.equal(ours.grad, eager.grad)  # type: ignore[arg-type]
 
 
 def test_gradient_checkpointing_of_transformers_is_replaced_too(cache: Path) -> None:
     case = networks.bert()
-    case.model.gradient_checkpointing_enable()
+    case.model.gradient_checkpointing_enable()  # type: ignore[operator]
     step = checkmate.compile(case.model, case.loss_fn, case.batch, cache=cache)
-    case.model.gradient_checkpointing_disable()
+    case.model.gradient_checkpointing_disable()  # type: ignore[operator]
     plain = checkmate.compile(case.model, case.loss_fn, case.batch, cache=cache)
     assert step.graph.sha256 == plain.graph.sha256
 
@@ -193,7 +193,7 @@ def test_a_backward_pass_inside_of_the_loss_function_is_refused() -> None:
 def test_an_attribute_that_the_loop_changes_is_noticed(cache: Path) -> None:
     model = nn.Sequential(nn.Linear(32, 32), nn.Dropout(0.5))
     step = checkmate.compile(model, networks.squared, (X,), cache=cache)
-    model[1].p = 0.0
+    model[1].p = 0.0  # type: ignore[assignment]
     assert torch.equal(step(X), networks.squared(model, X))
     assert "an attribute of 1 (p, inplace)" in list(step._compiled)[-1].changes_since(next(iter(step._compiled)), step._state)
 

@@ -90,7 +90,8 @@ def test_compiling_and_verifying_leave_weights_and_state_alone(cache: Path) -> N
 
 def test_no_unit_reads_a_parameter_after_its_update(cache: Path) -> None:
     model, x = networks.Perceptron(layers=4, width=16), torch.randn(64, 16)
-    step = checkmate.compile(model, networks.squared, (x,), "90%", cache=cache, optimizer=torch.optim.SGD(model.parameters(), 0.1))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    step = checkmate.compile(model, networks.squared, (x,), "90%", cache=cache, optimizer=optimizer)
     program, steps = step.prepare((x,)).program, step.plan.steps
     assert readers_after_updates(program, steps) == set()
     readers = [unit for unit in steps if program.units[unit].origin.phase == "forward" and program.units[unit].reads]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 
 from checkmate import Error
 from checkmate.torch.errors import CaptureError
@@ -84,7 +85,8 @@ def check_foreign_parameters(loss: torch.Tensor, own: Iterable[torch.Tensor]) ->
             continue
         seen.add(node)
         variable = getattr(node, "variable", None)
-        if variable is not None and id(variable) not in known:
+        # What is fake was made by the step itself, such as the point at which a gradient penalty is taken.
+        if variable is not None and id(variable) not in known and not isinstance(variable, FakeTensor):
             raise CaptureError(
                 f"the loss function uses a tensor of shape {list(variable.shape)} that requires a gradient and is "
                 "not a parameter of the model: put both into one torch.nn.Module and compile that"

@@ -66,7 +66,7 @@ class Decisions(TorchFunctionMode):
         if func is torch.rand:
             self._uniform[result] = True
         elif (compare := _COMPARISONS.get(name.strip("_"))) and len(args) == 2:
-            self._note_comparison(compare, *args, result)
+            self._note_comparison(compare, args[0], args[1], result)
         return result
 
     def _note_comparison(self, compare: Callable[[float, float], bool], a: Any, b: Any, result: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -204,12 +205,16 @@ def flatten_batch(batch: Sequence[Any]) -> tuple[list[Any], pytree.TreeSpec]:
     if not unknown:
         return leaves, spec
     for kind in unknown:
-        pytree.register_pytree_node(
-            kind,
-            lambda mapping: (list(mapping.values()), list(mapping.keys())),
-            lambda values, keys, kind=kind: kind(dict(zip(keys, values, strict=True))),
-        )
+        pytree.register_pytree_node(kind, _taken_apart, partial(_put_together, kind))
     return flatten_batch(batch)
+
+
+def _taken_apart(mapping: Mapping[Any, Any]) -> tuple[list[Any], list[Any]]:
+    return list(mapping.values()), list(mapping.keys())
+
+
+def _put_together(kind: Any, values: Iterable[Any], keys: Any) -> Any:
+    return kind(dict(zip(keys, values, strict=True)))
 
 
 def _described(leaf: Any) -> Hashable:

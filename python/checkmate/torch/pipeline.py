@@ -166,7 +166,7 @@ def _rehearsal(estimate: Graph, device: torch.device, options: Options) -> Rehea
 
 def _solve(graph: Graph, options: Options, start: Plan | None) -> Plan:
     if options.plan is not None:
-        return _given_plan(graph, options)
+        return _given_plan(graph, options.plan, options)
     if options.budget is None:
         return Plan.keep_all(graph)
     budget = graph.parse_budget(options.budget)
@@ -194,9 +194,8 @@ def _solve(graph: Graph, options: Options, start: Plan | None) -> Plan:
     return plan
 
 
-def _given_plan(graph: Graph, options: Options) -> Plan:
-    """The plan of the options, on this graph: costs may have been measured anew since it was found."""
-    given = options.plan
+def _given_plan(graph: Graph, given: Plan | Path, options: Options) -> Plan:
+    """The plan on this graph: costs may have been measured anew since it was found."""
     steps = given.steps if isinstance(given, Plan) else _read_steps(given)
     try:
         return Plan.from_steps(graph, steps, options.budget, order=options.order, method="given")

@@ -264,7 +264,7 @@ class _Assembly:
         updates |= dict(zip(recorder.assigned, rest, strict=False))
         extras = [n if isinstance(value, torch.Tensor) else value for n, value in zip(extra_nodes, recorder.extras, strict=True)]
         remaining = iter(made)
-        gradients = {
+        gradients: dict[str, Any] = {
             name: [next(remaining), next(remaining)] if name in recorder.sparse else next(remaining) for name in recorder.graded
         }
         accumulated = [name for name in state.names_with_gradient() if isinstance(gradients.get(name), fx.Node)]

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -188,7 +189,7 @@ def _restored(step: Step) -> Iterator[Callable[[], None]]:
     model = step.model
     device = next(model.parameters()).device
     optimizer = step.options.optimizer
-    updated = [(p, optimizer.backup(p)) for p in model.parameters()] if optimizer else []
+    undo = [partial(optimizer.restore, p, optimizer.backup(p)) for p in model.parameters()] if optimizer else []
     written = [(tensor, tensor.detach().clone()) for tensor in step.written_parameters()]
     gradients = [None if p.grad is None else p.grad.clone() for p in model.parameters()]
     buffers = [
@@ -208,8 +209,8 @@ def _restored(step: Step) -> Iterator[Callable[[], None]]:
                 table[key] = buffer.copy_(saved)  # the step may have put another in its place
             for tensor, saved in written:
                 tensor.copy_(saved)
-        for parameter, saved_update in updated:
-            optimizer.restore(parameter, saved_update)
+        for update in undo:
+            update()
         torch.set_rng_state(random)
         if random_on_cuda is not None:  # not tested on a machine with a GPU
             torch.cuda.set_rng_state(random_on_cuda, device)
