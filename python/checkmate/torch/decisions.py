@@ -46,6 +46,22 @@ _LOGS = {"warn", "warn_once", "warning", "warning_once", "info", "debug"}
 _MACHINERY = {module.__file__ for module in (sys.modules[__name__], torch.overrides, torch._tensor, proxy_tensor)}
 
 
+class _Agreeable(float):
+    """A number that nobody knows, in a comparison whose outcome is."""
+
+    def __new__(cls, _outcome: bool) -> _Agreeable:
+        return super().__new__(cls, "nan")
+
+    def __init__(self, outcome: bool) -> None:
+        self._outcome = outcome
+
+    def _compare(self, _other: object) -> bool:
+        return self._outcome
+
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _compare  # type: ignore[assignment]
+    __hash__ = float.__hash__
+
+
 class Decisions(TorchFunctionMode):
     """Active while a step is traced; answers what the step asks of its tensors, or refuses."""
 
@@ -93,14 +109,14 @@ class Decisions(TorchFunctionMode):
                 if constant is not None:
                     return func(constant, *args[1:], **kwargs)
             frame = _asking_frame()
-            passing = _passing_answer(frame) if name in ("__bool__", "item") and tensor.dtype == torch.bool else None
+            passing = _passing_answer(frame) if name in ("__bool__", "item") else None
             if passing is None:
                 raise CaptureError(
                     f"the step branches on the values of tensors in {self._current_module()}, at {_place(frame)}, but a plan "
                     "needs a step that is the same for every batch: replace `if`, `.item()` or `bool()` on tensors by "
                     "torch.where, or compute them before the step"
                 ) from None
-            return passing
+            return passing if name == "__bool__" or tensor.dtype == torch.bool else _Agreeable(passing)
 
 
 def value_is_known(tensor: torch.Tensor) -> bool:
@@ -217,5 +233,4 @@ def _wanted(test: ast.expr, asked: _Span | None, outcome: bool) -> bool | None:
     if isinstance(test, ast.BoolOp):
         answers = {_wanted(each, asked, outcome) for each in test.values if asked is None or asked.within(each)}
         return answers.pop() if len(answers) == 1 else None
-    # What is asked inside a comparison is a number, which no answer can stand for.
-    return None if isinstance(test, ast.Compare) and asked is not None else outcome
+    return outcome
