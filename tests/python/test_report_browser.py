@@ -82,7 +82,8 @@ def test_tells_what_is_in_memory_where_the_pointer_is(page: Page, plan: Plan) ->
         page.wait(f"return {off} < 0.05")
         step = page.shown_step()
         seen.add(step)
-        assert page.texts("#moment .what bdi") == [plan.graph.ops[plan.steps[step]].name]
+        (shown,) = page.texts("#moment .what bdi")  # the first 60 characters
+        assert plan.graph.ops[plan.steps[step]].name.startswith(shown.removesuffix("…"))
     assert len(seen) == 3
     assert page.complaints() == []
 

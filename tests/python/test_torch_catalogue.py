@@ -21,7 +21,7 @@ SAMPLE = [
     "own/lstm, bidirectional with dropout",
     "own/cnn in bfloat16 autocast",
     "own/ddpm",
-    "own/vae with torch.distributions",
+    "own/policy gradient",
     "own/wgan-gp",
     "own/moco",
     "own/gpt, checkpointed, reentrant",

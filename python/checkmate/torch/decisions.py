@@ -58,7 +58,7 @@ class _Agreeable(float):
     def _compare(self, _other: object) -> bool:
         return self._outcome
 
-    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _compare  # type: ignore[assignment]
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _compare
     __hash__ = float.__hash__
 
 
