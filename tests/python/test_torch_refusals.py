@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 import torch
+import torch.distributed as dist
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import distribute_tensor
 
 import checkmate
 import networks
@@ -83,6 +86,17 @@ def test_two_devices() -> None:
 def test_a_model_of_another_loss() -> None:
     critic = nn.Linear(10, 1)
     refused("not a parameter of the model: put both into one torch.nn.Module", lambda model, x: critic(model(x)).mean())
+
+
+def test_sharded_parameters(tmp_path: Path) -> None:
+    dist.init_process_group("gloo", store=dist.FileStore(str(tmp_path / "store"), 1), rank=0, world_size=1)
+    try:
+        model = nn.Linear(4, 4)
+        mesh = init_device_mesh("cpu", (1,))
+        model.weight = nn.Parameter(distribute_tensor(model.weight.detach(), mesh))
+        refused("parameter weight is a DTensor", networks.squared, (torch.ones(2, 4),), model)
+    finally:
+        dist.destroy_process_group()
 
 
 def test_writing_into_the_batch() -> None:

@@ -65,6 +65,11 @@ def only_device(named: Sequence[tuple[str, torch.Tensor]]) -> torch.device:
         raise CaptureError("the model has no parameters: there is nothing to train")
     first_name, first = named[0]
     for name, tensor in named:
+        if type(tensor).__name__ == "DTensor":
+            raise CaptureError(
+                f"{name} is a DTensor: sharded parameters, as fully_shard makes them, are not supported yet; "
+                "use DistributedDataParallel, or process_group="
+            )
         if tensor.device != first.device and not (tensor.dim() == 0 and tensor.device.type == "cpu"):
             raise CaptureError(
                 f"{first_name} is on {first.device} and {name} is on {tensor.device}: one plan is for one device; "
