@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,18 @@ def test_a_record_of_the_cache_is_read_back_and_a_damaged_one_is_unknown(tmp_pat
         path.write_text(damage)
         assert cache.read("costs", "a") is None
     assert list(path.parent.iterdir()) == [path]  # nothing half-written is left
+
+
+def test_the_oldest_records_of_a_cache_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("checkmate.torch.cache._MOST_FILES", 2)
+    cache = Cache(tmp_path)
+    for age, key in ((30, "a"), (20, "b"), (10, "c")):
+        cache.write("costs", key, [age])
+        os.utime(cache.path("costs", key), (1e9 - age, 1e9 - age))
+    cache.write("plans", "a", [])
+    cache.make_room("costs")
+    assert [cache.read("costs", key) for key in "abc"] == [None, [20], [10]]
+    assert cache.read("plans", "a") == []
 
 
 def test_costs_of_the_cache_that_cannot_be_are_measured_again(tmp_path: Path) -> None:

@@ -44,7 +44,13 @@ class Cache:
             with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
                 json.dump(record, file)
             os.replace(file.name, path)
-            _make_room(path.parent)
+            self.make_room(kind)
+
+    def make_room(self, kind: str) -> None:
+        """Removes the oldest records of that kind, if there are too many."""
+        files = sorted((self.folder / kind).iterdir(), key=lambda path: path.stat().st_mtime)
+        for path in files[: max(0, len(files) - _MOST_FILES)]:
+            path.unlink(missing_ok=True)
 
     def path(self, kind: str, key: str) -> Path:
         """Where the record is, if there is one."""
@@ -58,12 +64,6 @@ def machine(device: torch.device) -> str:
     else:
         name = f"{_processor()} {torch.get_num_threads()} threads {torch.backends.cpu.get_cpu_capability()}"
     return f"{torch.__version__} {device.type} {name}"
-
-
-def _make_room(folder: Path) -> None:
-    files = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)
-    for path in files[: max(0, len(files) - _MOST_FILES)]:
-        path.unlink(missing_ok=True)
 
 
 def _default_folder() -> Path:

@@ -66,7 +66,7 @@ class CompiledStep:
                 parameter.grad = gradient if isinstance(gradient, torch.Tensor) else _sparse(parameter, *gradient)
             for name, value in zip(trace.updates, updates, strict=True):
                 state.write(name, value)
-            run_gradient_hooks(state.parameters())
+            run_gradient_hooks(state.parameter(name) for name in (*trace.gradients, *trace.signature.accumulated))
         if trace.extras_spec is None:
             return loss
         return pytree.tree_unflatten(extras, trace.extras_spec)
@@ -170,7 +170,8 @@ def _solve(graph: Graph, options: Options, start: Plan | None) -> Plan:
     if options.budget is None:
         return Plan.keep_all(graph)
     budget = graph.parse_budget(options.budget)
-    cached = Cache(options.cache).path("plans", f"{graph.sha256} {budget} {options.order} {options.time_limit} {options.gap}")
+    cache = Cache(options.cache)
+    cached = cache.path("plans", f"{graph.sha256} {budget} {options.order} {options.time_limit} {options.gap}")
     with contextlib.suppress(checkmate.Error):
         return load_plan(cached, graph)
     try:
@@ -191,6 +192,7 @@ def _solve(graph: Graph, options: Options, start: Plan | None) -> Plan:
     with contextlib.suppress(checkmate.Error, OSError):
         cached.parent.mkdir(parents=True, exist_ok=True)
         plan.save(cached)
+        cache.make_room("plans")
     return plan
 
 
