@@ -89,7 +89,8 @@ def test_a_model_of_another_loss() -> None:
 
 
 def test_sharded_parameters(tmp_path: Path) -> None:
-    dist.init_process_group("gloo", store=dist.FileStore(str(tmp_path / "store"), 1), rank=0, world_size=1)
+    store = dist.FileStore(str(tmp_path / "store"), 1)  # type: ignore[attr-defined]
+    dist.init_process_group("gloo", store=store, rank=0, world_size=1)
     try:
         model = nn.Linear(4, 4)
         mesh = init_device_mesh("cpu", (1,))
