@@ -50,6 +50,7 @@ _TABLE = {
         "davit", batch=4, depths=(1, 1, 1, 1), embed_dims=(32, 64, 96, 128), num_heads=(1, 2, 3, 4), num_groups=None
     ),
     "densenet121": row("densenet", growth_rate=16, block_config=(2, 3, 4, 2)),
+    "densenet121 (checkpointed)": row("densenet", growth_rate=16, block_config=(2, 3, 4, 2), memory_efficient=True),
     "edgenext_xx_small": row("edgenext"),
     "efficientformer_l1": row("efficientformer", batch=2, size=224),
     "efficientformerv2_s0": row("efficientformer_v2", batch=2, size=224),

@@ -106,6 +106,14 @@ def test_other_optimizers_and_ways_are_refused_by_name(cache: Path) -> None:
 
     with pytest.raises(checkmate.Error, match="optimizer RMSprop cannot be a part of the step, only SGD, Adam, AdamW"):
         compiled(torch.optim.RMSprop(model.parameters()))
+    sgd = torch.optim.SGD(model.parameters(), 0.1)
+    for options, error, match in (
+        ({"clip_value": 1.0}, checkmate.Error, "clip_value needs optimizer="),
+        ({"clip_value": -1.0, "optimizer": sgd}, checkmate.Error, "clip_value must be positive, got -1"),
+        ({"clip_value": "x", "optimizer": sgd}, TypeError, "clip_value must be a number"),
+    ):
+        with pytest.raises(error, match=match):
+            checkmate.compile(model, networks.squared, (x,), cache=cache, **options)
     hooked = torch.optim.SGD(model.parameters(), 0.1)
     hooked.register_step_pre_hook(lambda *_: None)
     with pytest.raises(checkmate.Error, match="hooks on its step"):

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from checkmate import Plan, _core
+from checkmate import Error, Plan, _core
 from checkmate.progress import ProgressOption
 from checkmate.torch.errors import CaptureError
 from checkmate.torch.memory import peak_bytes
@@ -69,6 +69,8 @@ def compile(  # noqa: A001  (as torch.compile)
     Compiling changes neither the model nor the state of random generators. Raises :class:`checkmate.InfeasibleError` with the
     bytes that are needed if the budget is too small, and :class:`CaptureError` if the step is not a graph of fixed shapes.
     """
+    if clip_value is not None and optimizer is None:
+        raise Error("clip_value needs optimizer=: without it, clip the gradients after the step")
     options = Options(
         budget=budget,
         reserve=reserve,

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from checkmate import Error
+from checkmate import Error, _checks
 from checkmate.torch.fx_utils import Origin, set_origin, storage_address, tensors_of, value
 from checkmate.torch.guards import ModelState
 from checkmate.torch.ir import Program
@@ -32,7 +32,9 @@ class StepOptimizer:
         if optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks:
             raise Error("the optimizer has hooks on its step, which would run once per parameter: leave out optimizer=")
         self.optimizer = optimizer
-        self.clip_value = clip_value
+        self.clip_value = None if clip_value is None else _checks.number(clip_value, "clip_value")
+        if self.clip_value is not None and self.clip_value <= 0:
+            raise Error(f"clip_value must be positive, got {self.clip_value:g}")
 
     def __contains__(self, parameter: torch.Tensor) -> bool:
         return any(parameter is each for group in self.optimizer.param_groups for each in group["params"])
