@@ -7,10 +7,11 @@
 #     costs     cost models                                           core, io
 #     plot      pictures                                              core; cairo
 #     report    the HTML page                                         core, io; D3
+#     runtime   runs planned steps with LibTorch                      core; PyTorch's package
 set(wanted core ${CHECKMATE_COMPONENTS})
 foreach(name ${wanted})
-  if(NOT name MATCHES "^(core|zoo|io|costs|plot|report)$")
-    message(FATAL_ERROR "CHECKMATE_COMPONENTS: there is no component '${name}'; known are core, zoo, io, costs, plot, report")
+  if(NOT name MATCHES "^(core|zoo|io|costs|plot|report|runtime)$")
+    message(FATAL_ERROR "CHECKMATE_COMPONENTS: there is no component '${name}'; known are core, zoo, io, costs, plot, report, runtime")
   endif()
 endforeach()
 if("costs" IN_LIST wanted OR "report" IN_LIST wanted)
@@ -65,15 +66,22 @@ component(io FOLDERS io PACKAGES simdjson LINKS checkmate_core checkmate_zoo sim
 component(costs FOLDERS costs LINKS checkmate_core checkmate_io HEADERS cost_model.h)
 component(plot FOLDERS plot PACKAGES Cairo LINKS checkmate_core Cairo::cairo HEADERS plot.h)
 component(report FOLDERS report LINKS checkmate_core checkmate_io HEADERS report.h)
+component(runtime FOLDERS runtime PACKAGES TorchCore LINKS checkmate_core TorchCore::torch HEADERS runtime.h)
 if(TARGET checkmate_report)
   include(src/report/embed_assets.cmake)
+endif()
+if(TARGET checkmate_runtime)
+  target_link_libraries(checkmate_runtime PUBLIC TorchCore::torch)
+  # g++ 12 is wrong about torch's reference counts: GCC bug 108000 and others like it.
+  target_compile_options(checkmate_runtime PUBLIC $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>)
 endif()
 
 # Sums of whole numbers may be taken in any order: the loops that say so with `omp simd` are vectorised.
 set_source_files_properties(src/solve/anneal/memory_profile.cc PROPERTIES COMPILE_OPTIONS -fopenmp-simd)
 
-# All components that are built.
+# All components that are built, but the one that needs LibTorch.
 get_property(components GLOBAL PROPERTY CHECKMATE_BUILT_COMPONENTS)
+list(REMOVE_ITEM components runtime)  # whoever wants LibTorch says so
 list(TRANSFORM components PREPEND checkmate_)
 add_library(checkmate INTERFACE)
 add_library(checkmate::checkmate ALIAS checkmate)

@@ -86,6 +86,62 @@ def vit() -> Case:
     return Case(model, lambda m, x, y: m(x, labels=y).loss, images, [])
 
 
+def llama() -> Case:
+    config = transformers.LlamaConfig(
+        hidden_size=384, intermediate_size=1024, num_hidden_layers=8, num_attention_heads=6, vocab_size=8192
+    )
+    model = transformers.LlamaForCausalLM(config).train()
+    return Case(model, lambda m, x: m(x, labels=x, use_cache=False).loss, (torch.randint(8192, (4, 256)),), list(model.model.layers))
+
+
+def t5() -> Case:
+    config = transformers.T5Config(
+        d_model=256, d_kv=64, d_ff=1024, num_layers=6, num_heads=4, vocab_size=8192, decoder_start_token_id=0
+    )
+    model = transformers.T5ForConditionalGeneration(config).train()
+    ids, labels = torch.randint(8192, (8, 128)), torch.randint(8192, (8, 128))
+    return Case(model, lambda m, x, y: m(input_ids=x, labels=y, use_cache=False).loss, (ids, labels), [])
+
+
+def swin() -> Case:
+    config = transformers.SwinConfig(image_size=128, embed_dim=64, depths=[2, 2, 4, 2], num_heads=[2, 4, 8, 16], window_size=4)
+    model = transformers.SwinForImageClassification(config).train()
+    return Case(model, lambda m, x, y: m(x, labels=y).loss, (torch.randn(8, 3, 128, 128), torch.randint(2, (8,))), [])
+
+
+def convnext() -> Case:
+    config = transformers.ConvNextConfig(hidden_sizes=[48, 96, 192, 384], depths=[2, 2, 6, 2], image_size=128)
+    model = transformers.ConvNextForImageClassification(config).train()
+    return Case(model, lambda m, x, y: m(x, labels=y).loss, (torch.randn(16, 3, 128, 128), torch.randint(2, (16,))), [])
+
+
+def mobilenet() -> Case:
+    model = transformers.MobileNetV2ForImageClassification(transformers.MobileNetV2Config(image_size=128)).train()
+    return Case(model, lambda m, x, y: m(x, labels=y).loss, (torch.randn(16, 3, 128, 128), torch.randint(2, (16,))), [])
+
+
+def lstm() -> Case:
+    model = Recurrent()
+    ids = torch.randint(4096, (16, 128))
+    return Case(model, lambda m, x: nn.functional.cross_entropy(m(x).flatten(0, 1), x.flatten()), (ids,), [])
+
+
+class Recurrent(nn.Module):
+    """A language model of three LSTM layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(4096, 256)
+        self.layers = nn.ModuleList(nn.LSTM(256, 256, batch_first=True) for _ in range(3))
+        self.head = nn.Linear(256, 4096)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        hidden = self.words(ids)
+        for layer in self.layers:
+            hidden = nn.functional.dropout(hidden + layer(hidden)[0], 0.1)
+        return self.head(hidden)  # type: ignore[no-any-return]
+
+
 MODELS: dict[str, Callable[[], Case]] = {
     "CNN": cnn,
     "ResNet-50": resnet50,
@@ -93,4 +149,10 @@ MODELS: dict[str, Callable[[], Case]] = {
     "GPT-2": gpt2,
     "BERT": bert,
     "ViT": vit,
+    "Llama": llama,
+    "T5": t5,
+    "Swin": swin,
+    "ConvNeXt": convnext,
+    "MobileNet": mobilenet,
+    "LSTM": lstm,
 }

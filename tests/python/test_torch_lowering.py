@@ -12,6 +12,7 @@ from torch import nn
 import networks
 from checkmate import Graph, Plan
 from checkmate.torch.codegen import generate
+from checkmate.torch.schedule import schedule
 from checkmate.torch.costs import UnitCost
 from checkmate.torch.guards import ModelState
 from checkmate.torch.inplace import in_place_form
@@ -121,7 +122,7 @@ def test_generated_code_drops_values_where_the_plan_says() -> None:
     model, x = networks.Perceptron(layers=3, width=4), torch.ones(2, 4)
     program = lowered(model, networks.squared, x)
     plan = Plan.keep_all(graph_of(program))
-    run = generate(program, plan.steps, plan.frees, [program.trace.loss])
+    run = generate(schedule(program, plan.steps, plan.frees, [program.trace.loss]))
     source = run.__doc__
     assert source is not None
     assert source.count("del ") >= len([frees for frees in plan.frees if frees]) - 1
@@ -134,7 +135,7 @@ def test_generated_code_keeps_nothing_alive() -> None:
     model, x = networks.Perceptron(layers=3, width=4), torch.ones(2, 4)
     program = lowered(model, networks.squared, x)
     plan = Plan.keep_all(graph_of(program))
-    run = generate(program, plan.steps, plan.frees, [program.trace.loss])
+    run = generate(schedule(program, plan.steps, plan.frees, [program.trace.loss]))
     batch = torch.ones(2, 4)
     gone = weakref.ref(batch)
     with torch.no_grad():
@@ -155,7 +156,7 @@ def test_any_valid_order_gives_the_same_bits(plan: str) -> None:
         outputs = {i for i in forward if any(graph.tensors[t].output for t in graph.ops[i].outputs)}
         steps = forward + [s for b in steps[len(forward) :] for s in [*(f for f in forward if f not in outputs), b]]
     made = Plan.from_steps(graph, steps)
-    run = generate(program, made.steps, made.frees, list(program.trace.gradients.values()))
+    run = generate(schedule(program, made.steps, made.frees, list(program.trace.gradients.values())))
     with torch.no_grad():
         gradients = run([*model.parameters(), x])
     networks.squared(model, x).backward()

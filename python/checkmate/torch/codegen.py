@@ -1,25 +1,19 @@
-"""A plan as a Python function: one line per run, every value dropped right after its last use."""
+"""A plan as a Python function: one line per call, every value dropped right after its last use."""
 
 from __future__ import annotations
 
 import contextlib
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import torch
 from torch import fx
 
-from checkmate.torch.fx_utils import getitem, is_getitem, nodes_in, value
-from checkmate.torch.ir import Call, Program
 from checkmate.torch.randomness import random_state, set_random_state
+from checkmate.torch.schedule import Invocation, Randomness, Run, Schedule
 
-Run = Callable[[Sequence[torch.Tensor]], Any]
-
-
-aten = torch.ops.aten
-_RESHAPES = {aten.view.default: aten.reshape.default, aten._unsafe_view.default: aten.reshape.default}
+StepFunction = Callable[[Sequence[torch.Tensor]], Any]
 
 
 class Observer(Protocol):
@@ -32,28 +26,12 @@ class Observer(Protocol):
         """After it, before anything is dropped: a tensor of each storage that it made; None if nobody reads that."""
 
 
-def generate(
-    program: Program,
-    steps: Sequence[int],
-    frees: Sequence[Sequence[int]],
-    results: Any,
-    observer: Observer | None = None,
-) -> Run:
-    """A function of the step's inputs that runs the units in this order.
-
-    `frees` are the storages to drop after each step; `results` is what it returns, any nesting of lists with nodes.
-    """
-    runs = Counter(steps)
-    writer = _Writer(program, again={unit for unit in runs if runs[unit] > 1})
-    begin, end = (observer.begin, observer.end) if observer is not None else (None, None)
-    for number, (unit, freed) in enumerate(zip(steps, frees, strict=True)):
-        if begin is not None:
-            writer.apply(begin, repr(number))
-        writer.run(unit)
-        if end is not None:
-            writer.apply(end, repr(number), writer.made_by(unit))
-        writer.drop(freed)
-    return writer.function(results)
+def generate(schedule: Schedule, observer: Observer | None = None) -> StepFunction:
+    """A function of the step's inputs that returns its results."""
+    writer = _Writer(schedule)
+    for number, run in enumerate(schedule.runs):
+        writer.run(number, run, observer)
+    return writer.function()
 
 
 @contextlib.contextmanager
@@ -67,122 +45,70 @@ def below_autograd() -> Iterator[None]:
 
 
 class _Writer:
-    def __init__(self, program: Program, again: set[int]) -> None:
-        self.program = program
-        self.again = again  # units that run more than once
-        self.saved: set[int] = set()  # random units whose generator state is in a variable
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
         self.lines: list[str] = []
         self.names: dict[str, Any] = {}
         self.constants: dict[int, str] = {}
-        self.alive: dict[int, list[fx.Node]] = {}  # the variables of each storage
-        self.made: set[fx.Node] = set(program.trace.inputs)
 
-    def run(self, unit: int) -> None:
-        """Writes the calls of the unit, and the views that they read."""
-        replay = self.program.units[unit].random and unit in self.again
-        if replay and unit in self.saved:
+    def run(self, number: int, run: Run, observer: Observer | None) -> None:
+        if observer is not None:
+            self._apply(observer.begin, repr(number))
+        if run.randomness is Randomness.REMEMBER:
+            self._assign(f"random_{run.unit}", random_state, self._device())
+        elif run.randomness is Randomness.REPEAT:
             self._assign("random_now", random_state, self._device())
-            self.apply(set_random_state, f"random_{unit}", self._device())
-        elif replay:
-            self._assign(f"random_{unit}", random_state, self._device())
-        for call in self.program.units[unit].calls:
-            self._call(call)
-        if replay and unit in self.saved:
-            self.apply(set_random_state, "random_now", self._device())
-        elif replay:
-            self.saved.add(unit)
+            self._apply(set_random_state, f"random_{run.unit}", self._device())
+        for invocation in run.invocations:
+            self._invoke(invocation)
+        if run.randomness is Randomness.REPEAT:
+            self._apply(set_random_state, "random_now", self._device())
+        if observer is not None:
+            made = ", ".join("None" if node is None else node.name for node in run.made)
+            self._apply(observer.end, repr(number), f"[{made}]")
+        if run.drops:
+            self.lines.append("del " + ", ".join(node.name for node in run.drops))
 
-    def made_by(self, unit: int) -> str:
-        """A list of a variable of each storage that the unit has just made."""
-        makes = self.program.units[unit].makes
-        return f"[{', '.join(self.alive[s][0].name if self.alive.get(s) else 'None' for s in makes)}]"
-
-    def apply(self, function: Any, *arguments: str) -> None:
-        """Writes a call."""
-        self.lines.append(f"{self._constant(function)}({', '.join(arguments)})")
-
-    def drop(self, storages: Sequence[int]) -> None:
-        """Forgets every variable of the storages: what holds no reference is free."""
-        dropped = [node for storage in storages for node in self.alive.pop(storage, [])]
-        if dropped:
-            self.lines.append("del " + ", ".join(node.name for node in dropped))
-            self.made.difference_update(dropped)
-
-    def function(self, results: Any) -> Run:
+    def function(self) -> StepFunction:
         """The lines so far as a function; its source is its documentation."""
-        self._make_all(results)
-        names = ", ".join(node.name for node in self.program.trace.inputs)
-        body = "\n    ".join([f"{names}, = inputs", *self.lines, f"return {self._literal(results)}"])
+        for invocation in self.schedule.views:
+            self._invoke(invocation)
+        names = ", ".join(node.name for node in self.schedule.program.trace.inputs)
+        body = "\n    ".join([f"{names}, = inputs", *self.lines, f"return {self._literal(self.schedule.results)}"])
         source = f"def run(inputs):\n    {body}\n"
         scope = dict(self.names)
         exec(compile(source, "<checkmate plan>", "exec"), scope)
-        run: Run = scope["run"]
+        run: StepFunction = scope["run"]
         run.__doc__ = source
         return run
 
     def _device(self) -> str:
-        return self._constant(self.program.trace.device)
+        return self._constant(self.schedule.program.trace.device)
+
+    def _apply(self, function: Any, *arguments: str) -> None:
+        self.lines.append(f"{self._constant(function)}({', '.join(arguments)})")
 
     def _assign(self, name: str, function: Any, *arguments: str) -> None:
         self.lines.append(f"{name} = {self._constant(function)}({', '.join(arguments)})")
 
-    def _call(self, call: Call) -> None:
-        node = call.node
-        self._make_all([node.args, node.kwargs])
-        applied = self._application(call.target, call.arguments, node.kwargs)
-        if node not in self.program.storage_of:  # it makes nothing
+    def _invoke(self, invocation: Invocation) -> None:
+        applied, results = self._application(invocation), invocation.results
+        if not results:
             self.lines.append(applied)
-            return
-        self.lines.append(f"{node.name} = {applied}")
-        if not isinstance(value(node), (tuple, list)):
-            self._born(node)
-            return
-        for (source, position), element in self._elements(node):
-            self.lines.append(f"{element.name} = {source.name}[{position}]")
-            self._born(element)
-        self.lines.append(f"del {node.name}")
-
-    def _elements(self, node: fx.Node) -> list[tuple[tuple[fx.Node, int], fx.Node]]:
-        found = []
-        for position in range(len(value(node))):
-            element = self.program.results.get((node, position))
-            if element is not None:
-                found.append(((node, position), element))
-        return found
-
-    def _make_all(self, arguments: Any) -> None:
-        for node in nodes_in(arguments):
-            self._make(node)
-
-    def _make(self, node: fx.Node) -> None:
-        """A view, next to its first user since its storage was made."""
-        if node in self.made:
-            return
-        if is_getitem(node):
-            source, position = getitem(node)
-            first = self.program.results[(source, position)]
-            if first is not node:
-                self._make(first)
-                self.lines.append(f"{node.name} = {first.name}")
-            else:
-                self._make(source)
-                self.lines.append(f"{node.name} = {source.name}[{position}]")
+        elif results[0][0] is None:
+            self.lines.append(f"{results[0][1].name} = {applied}")
         else:
-            self._make_all([node.args, node.kwargs])
-            self.lines.append(f"{node.name} = {self._application(node.target, node.args, node.kwargs)}")
-        self._born(node)
+            name = invocation.node.name
+            self.lines.append(f"{name} = {applied}")
+            self.lines += [f"{element.name} = {name}[{position}]" for position, element in results]
+            self.lines.append(f"del {name}")
 
-    def _born(self, node: fx.Node) -> None:
-        self.made.add(node)
-        self.alive.setdefault(self.program.storage_of[node], []).append(node)
-
-    def _application(self, target: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
-        # Some kernels return other strides than their fake forms say; where a view is not possible then, a copy is as good.
-        target = _RESHAPES.get(target, target)
+    def _application(self, invocation: Invocation) -> str:
+        target = invocation.target
         # `_op` is what an overload calls: one Python frame less per call.
         function = self._constant(target._op if isinstance(target, torch._ops.OpOverload) else target)
-        given = [self._literal(a) for a in args] + [f"{k}={self._literal(v)}" for k, v in kwargs.items()]
-        return f"{function}({', '.join(given)})"
+        named = [f"{k}={self._literal(v)}" for k, v in invocation.kwargs.items()]
+        return f"{function}({', '.join([*map(self._literal, invocation.args), *named])})"
 
     def _literal(self, given: Any) -> str:
         if isinstance(given, fx.Node):

@@ -20,12 +20,15 @@ from torch import fx
 from torch.utils.flop_counter import flop_registry
 
 from checkmate import Error
+from checkmate.torch.addresses import Log, UnitAllocations, unit_allocations
 from checkmate.torch.cache import Cache, machine
-from checkmate.torch.codegen import Observer, Run, below_autograd, generate
+from checkmate.torch.codegen import Observer, StepFunction, below_autograd, generate
 from checkmate.torch.fx_utils import call, getitem, is_getitem, overload, tensors_of, value
 from checkmate.torch.ir import Program, Unit
 from checkmate.torch.memory import PartPeaks, allocated_bytes
 from checkmate.torch.optimizer import Saved, Update
+from checkmate.torch.runtime import NativeStep, extension_for
+from checkmate.torch.schedule import schedule
 
 Progress = Callable[[int, int], None]
 
@@ -41,6 +44,7 @@ class UnitCost:
     cost: int
     workspace: int = 0  # bytes in addition to the unit's results, while it runs
     made: tuple[int, ...] = ()  # bytes of each storage that it makes; empty: as the program says
+    allocations: UnitAllocations | None = None  # None: not known
 
 
 def measured_costs(
@@ -55,12 +59,13 @@ def measured_costs(
     `inputs` are values in the order of the step's signature. `rehearsal` is the order in which units are run to measure them.
     """
     signatures = [signature(unit) for unit in program.units]
-    key = f"{machine(program.trace.device)} {hashlib.sha256(repr(signatures).encode()).hexdigest()}"
+    runtime = "c++" if extension_for(program) else "python"
+    key = f"{machine(program.trace.device)} {runtime} {hashlib.sha256(repr(signatures).encode()).hexdigest()}"
     known = _costs_from(cache.read("costs", key), program)
     if known is not None:
         return known
     costs = _measure(program, inputs, rehearsal, signatures, progress)
-    cache.write("costs", key, [[c.cost, c.workspace, list(c.made)] for c in costs])
+    cache.write("costs", key, [_record_of(cost) for cost in costs])
     return costs
 
 
@@ -108,6 +113,7 @@ def _measure(
     samples: dict[str, list[float]] = {each: [] for each in signatures}
     with below_autograd(), torch.random.fork_rng([device] if device.type == "cuda" else []):
         workspace = memory.workspace(_rehearsed(program, rehearsal, memory), inputs)
+        allocations = _recorded(program, rehearsal, inputs)
         run = _rehearsed(program, rehearsal, times)
         begin = time.perf_counter()
         for done in range(_MOST_RUNS):
@@ -120,12 +126,37 @@ def _measure(
     # Whatever else the machine does makes a run longer, never shorter.
     typical = {key: statistics.quantiles(seconds, n=4)[0] for key, seconds in samples.items()}
     return [
-        UnitCost(max(1, round(typical[key] * 1e9)), workspace[unit], memory.made[unit]) for unit, key in enumerate(signatures)
+        UnitCost(max(1, round(typical[key] * 1e9)), workspace[unit], memory.made[unit], allocations[unit])
+        for unit, key in enumerate(signatures)
     ]
 
 
-def _rehearsed(program: Program, rehearsal: Rehearsal, observer: Observer) -> Run:
-    run = generate(program, rehearsal.steps, rehearsal.frees, [], _Undone(program, rehearsal, observer))
+def _recorded(program: Program, rehearsal: Rehearsal, inputs: Sequence[torch.Tensor]) -> Sequence[UnitAllocations | None]:
+    """What each unit allocates when the runtime runs it."""
+    extension = extension_for(program)
+    if extension is None:
+        return [None] * len(program.units)
+    planned = schedule(program, rehearsal.steps, rehearsal.frees, [])
+    step = NativeStep(extension, planned, [], _undone)
+    _, events, runs, values = step.native.record(list(inputs), [], [])
+    return unit_allocations(planned, step, Log(events, runs, values))
+
+
+def _undone(target: Any) -> Any:
+    """The target, or an update that is undone right after it."""
+    if not isinstance(target, Update):
+        return target
+
+    def update(value: torch.Tensor, gradient: torch.Tensor) -> None:
+        saved = target.optimizer.backup(target.parameter)
+        target(value, gradient)
+        target.optimizer.restore(target.parameter, saved)
+
+    return update
+
+
+def _rehearsed(program: Program, rehearsal: Rehearsal, observer: Observer) -> StepFunction:
+    run = generate(schedule(program, rehearsal.steps, rehearsal.frees, []), _Undone(program, rehearsal, observer))
 
     def explained(inputs: Sequence[torch.Tensor]) -> None:
         try:
@@ -186,7 +217,7 @@ class _Stopwatch(Observer):
         self._begun: list[float] = []
         self._ended: list[float] = []
 
-    def seconds(self, run: Run, inputs: Sequence[torch.Tensor]) -> list[float]:
+    def seconds(self, run: StepFunction, inputs: Sequence[torch.Tensor]) -> list[float]:
         """Of each step of the run."""
         self._begun, self._ended = [], []
         run(inputs)
@@ -216,7 +247,7 @@ class _MemoryWatch(Observer):
         self._peaks = PartPeaks(program.trace.device)
         self.made: list[tuple[int, ...]] = [()] * len(program.units)
 
-    def workspace(self, run: Run, inputs: Sequence[torch.Tensor]) -> list[int]:
+    def workspace(self, run: StepFunction, inputs: Sequence[torch.Tensor]) -> list[int]:
         """Bytes of each unit in addition to what it makes."""
         peaks = self._peaks.of(lambda: run(inputs))
         workspace = [0] * len(self._program.units)
@@ -237,16 +268,39 @@ class _MemoryWatch(Observer):
         )
 
 
+def _record_of(cost: UnitCost) -> list[Any]:
+    allocations = cost.allocations
+    recorded = None if allocations is None else [list(allocations.events), list(allocations.owners)]
+    return [cost.cost, cost.workspace, list(cost.made), recorded]
+
+
 def _costs_from(record: Any, program: Program) -> list[UnitCost] | None:
     """What the cache says, if it can be that of this program."""
     try:
-        costs = [UnitCost(_amount(cost), _amount(workspace), tuple(map(_amount, made))) for cost, workspace, made in record]
+        costs = [_cost_from(*each, unit) for each, unit in zip(record, program.units, strict=True)]
     except (TypeError, ValueError):
         return None
-    fits = len(costs) == len(program.units) and all(
-        len(cost.made) == len(unit.makes) for cost, unit in zip(costs, program.units, strict=True)
-    )
-    return costs if fits else None
+    return costs
+
+
+def _cost_from(cost: Any, workspace: Any, made: Any, allocations: Any, unit: Unit) -> UnitCost:
+    if len(made) != len(unit.makes):
+        raise ValueError(made)
+    return UnitCost(_amount(cost), _amount(workspace), tuple(map(_amount, made)), _allocations_from(allocations, unit))
+
+
+def _allocations_from(record: Any, unit: Unit) -> UnitAllocations | None:
+    if record is None:
+        return None
+    events, owners = record
+    made = 0
+    for event in events:
+        made += _amount(abs(event)) > 0 and event > 0
+        if event == 0 or -event > made:
+            raise ValueError(event)
+    if len(owners) != made or not all(isinstance(o, int) and -2 - len(unit.reads) < o < len(unit.makes) for o in owners):
+        raise ValueError(owners)
+    return UnitAllocations(tuple(events), tuple(owners))
 
 
 def _amount(number: object) -> int:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
+import math
+import os
 import resource
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -47,6 +51,45 @@ def available_bytes(device: torch.device) -> int:
         used = int((folder / "memory.current").read_text())
         limits.append(int((folder / "memory.max").read_text()) - used)
     return max(0, min((limit for limit in limits if limit is not None), default=sys.maxsize))
+
+
+def resident_bytes(prepare: Callable[[], Any], run: Callable[[], Any], seconds: float) -> int | None:
+    """How much the resident memory of a process grows while `run` runs twice, after `prepare`: seen in a child process, on one
+    thread. None where the system does not tell, or the child takes longer than so many seconds."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:  # nothing of the parent may run here: no exception, no exit handler
+        with contextlib.suppress(BaseException):
+            os.close(reader)
+            signal.alarm(max(1, math.ceil(seconds)))
+            os.write(writer, str(_resident_growth(prepare, run)).encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        told = pipe.read()
+    os.waitpid(child, 0)
+    return int(told) if told else None
+
+
+def _resident_growth(prepare: Callable[[], Any], run: Callable[[], Any]) -> int:
+    torch.set_num_threads(1)  # those of the parent's pool did not come along
+    run()  # loads code, and records what one thread allocates
+    prepare()
+    gc.collect()
+    trim_heap()
+    before = _sizes_in("/proc/self/status")
+    Path("/proc/self/clear_refs").write_text("5")  # the highest resident memory begins anew
+    run()
+    run()
+    after = _sizes_in("/proc/self/status")
+    code = after["RssFile"] - before["RssFile"]  # pages of libraries that are used for the first time
+    return max(0, after["VmHWM"] - before["VmRSS"] - code)
+
+
+def trim_heap() -> None:
+    """Returns to the system what malloc keeps for later."""
+    with contextlib.suppress(OSError, AttributeError):  # glibc's alone
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _sizes_in(path: str) -> dict[str, int]:

@@ -6,9 +6,8 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,24 +15,30 @@ import torch
 from torch.utils import _pytree as pytree
 
 import checkmate
-from checkmate import Graph, InfeasibleError, Plan, load_plan
+from checkmate import Graph, InfeasibleError, NoPlanError, Plan, load_plan
 from checkmate._core import bytes_text, parse_bytes
+from checkmate.torch.addresses import Addresses, planned_addresses
 from checkmate.torch.cache import Cache
-from checkmate.torch.codegen import Run, below_autograd, generate
-from checkmate.torch.costs import Rehearsal, estimated_costs, measured_costs
+from checkmate.torch.codegen import generate
+from checkmate.torch.costs import Rehearsal, UnitCost, estimated_costs, measured_costs
 from checkmate.torch.distributed import Group
+from checkmate.torch.execution import Execution, GeneratedExecution, NativeExecution, planned_schedule
 from checkmate.torch.fx_utils import tensors_of, value
 from checkmate.torch.guards import ModelState
 from checkmate.torch.ir import Program
 from checkmate.torch.lowering import lower
-from checkmate.torch.memory import available_bytes
+from checkmate.torch.memory import available_bytes, trim_heap
 from checkmate.torch.optimizer import readers_after_updates, with_updates
 from checkmate.torch.options import Options
 from checkmate.torch.planning_graph import fingerprint, planning_graph
 from checkmate.torch.processor import VARIABLE, working_isa
 from checkmate.torch.progress import counting
+from checkmate.torch.runtime import extension_for
 from checkmate.torch.side_effects import run_gradient_hooks
-from checkmate.torch.trace import LossFn, Trace, trace_step
+from checkmate.torch.trace import LossFn, trace_step
+
+
+_MOST_LAYOUTS = 6  # of plans for smaller and smaller budgets
 
 
 @dataclass(frozen=True)
@@ -53,19 +58,14 @@ class CompiledStep:
     graph: Graph
     plan: Plan
     timings: Timings
-    _run: Run = field(repr=False)
+    costs: Sequence[UnitCost] = field(repr=False)
+    execution: Execution = field(repr=False)
 
     def __call__(self, state: ModelState, batch: Sequence[Any]) -> Any:
         """Leaves gradients in `.grad`, updates buffers, and returns what the loss function returned."""
         trace = self.program.trace
-        with below_autograd():
-            loss, extras, gradients, updates = self._run(trace.signature.values(state, batch))
+        loss, extras = self.execution(state, trace.signature.values(state, batch))
         with torch.no_grad():
-            for name, gradient in zip(trace.gradients, gradients, strict=True):
-                parameter = state.parameter(name)
-                parameter.grad = gradient if isinstance(gradient, torch.Tensor) else _sparse(parameter, *gradient)
-            for name, value in zip(trace.updates, updates, strict=True):
-                state.write(name, value)
             run_gradient_hooks(state.parameter(name) for name in (*trace.gradients, *trace.signature.accumulated))
         if trace.extras_spec is None:
             return loss
@@ -73,18 +73,18 @@ class CompiledStep:
 
     @property
     def source(self) -> str:
-        """The generated function, as text."""
-        return self._run.__doc__ or ""
+        """The plan as a Python function."""
+        return generate(planned_schedule(self.program, self.plan)).__doc__ or ""
+
+    @property
+    def addresses(self) -> Addresses | None:
+        """Where its allocations lie, if the runtime runs it and that is known."""
+        return self.execution.addresses if isinstance(self.execution, NativeExecution) else None
 
     def with_plan(self, plan: Plan) -> CompiledStep:
         """The same step by another plan."""
-        return replace(self, plan=plan, _run=_generated(self.program, plan))
-
-
-def _sparse(parameter: torch.nn.Parameter, indices: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-    """As autograd would leave it in `.grad`, added to what is there."""
-    gradient = torch.sparse_coo_tensor(indices, values, parameter.shape, check_invariants=False)
-    return gradient if parameter.grad is None else parameter.grad + gradient
+        addresses = _addresses(self.program, plan, self.costs, None)
+        return replace(self, plan=plan, execution=_execution(self.program, plan, addresses))
 
 
 def build(
@@ -105,15 +105,17 @@ def build(
     check_processor(program)
     capture_seconds = clock.lap()
 
-    def decide() -> tuple[Graph, Plan, float, float]:
+    def decide() -> tuple[Sequence[UnitCost], Graph, Plan, Addresses | None, float, float]:
         clock.lap()
-        graph_with = _with_costs(program, program.trace.signature.values(state, batch), type(state.model).__name__, options)
+        costs = _costs(program, program.trace.signature.values(state, batch), options)
         cost_seconds = clock.lap()
-        graph, plan = _planned(program, graph_with, options, similar.plan if similar else None)
-        return graph, plan, cost_seconds, clock.lap()
+        graph, plan, addresses = _planned(program, costs, type(state.model).__name__, options, similar.plan if similar else None)
+        return costs, graph, plan, addresses, cost_seconds, clock.lap()
 
-    graph, plan, cost_seconds, solve_seconds = group.agree(fingerprint(program), decide)
-    return CompiledStep(program, graph, plan, Timings(capture_seconds, cost_seconds, solve_seconds), _generated(program, plan))
+    costs, graph, plan, addresses, cost_seconds, solve_seconds = group.agree(fingerprint(program), decide)
+    timings = Timings(capture_seconds, cost_seconds, solve_seconds)
+    trim_heap()  # measuring and searching took more than the step will
+    return CompiledStep(program, graph, plan, timings, costs, _execution(program, plan, addresses))
 
 
 def check_processor(program: Program) -> None:
@@ -129,31 +131,78 @@ def check_processor(program: Program) -> None:
         )
 
 
-GraphWith = Callable[[Set[int]], Graph]  # a graph in which these units run once
-
-
-def _with_costs(program: Program, inputs: Sequence[torch.Tensor], name: str, options: Options) -> GraphWith:
-    reserve = parse_bytes(options.reserve) if isinstance(options.reserve, str) else options.reserve
-    make = partial(planning_graph, program, name=name, order=options.order, reserved_bytes=reserve)
-    estimate = make(estimated_costs(program), cost_unit="flop")
+def _costs(program: Program, inputs: Sequence[torch.Tensor], options: Options) -> Sequence[UnitCost]:
+    estimated = estimated_costs(program)
     if options.costs == "flops":
-        return lambda once: make(estimated_costs(program), cost_unit="flop", once=once)
+        return estimated
     with counting(options.progress, "measuring the step, run") as progress:
+        estimate = planning_graph(program, estimated, "", cost_unit="flop", order=options.order, reserved_bytes=_reserve(options))
         rehearsal = _rehearsal(estimate, program.trace.device, options)
-        costs = measured_costs(program, inputs, rehearsal, Cache(options.cache), progress)
-    return lambda once: make(costs, cost_unit="ns", once=once)
+        return measured_costs(program, inputs, rehearsal, Cache(options.cache), progress)
 
 
-def _planned(program: Program, graph_with: GraphWith, options: Options, start: Plan | None) -> tuple[Graph, Plan]:
+def _reserve(options: Options) -> int:
+    return parse_bytes(options.reserve) if isinstance(options.reserve, str) else options.reserve
+
+
+def _planned(
+    program: Program, costs: Sequence[UnitCost], name: str, options: Options, start: Plan | None
+) -> tuple[Graph, Plan, Addresses | None]:
     """A plan in which nobody reads a parameter after its update. Each round forbids what the one before did wrong."""
     once: set[int] = set()
+    unit = "flop" if options.costs == "flops" else "ns"
     while True:
-        graph = graph_with(once)
-        plan = _solve(graph, options, start)
+        graph = planning_graph(
+            program, costs, name, cost_unit=unit, order=options.order, reserved_bytes=_reserve(options), once=once
+        )
+        plan, addresses = _fitting(program, graph, costs, options, start)
         late = readers_after_updates(program, plan.steps)
         if not late:
-            return graph, plan
+            return graph, plan, addresses
         once |= late
+
+
+def _fitting(
+    program: Program, graph: Graph, costs: Sequence[UnitCost], options: Options, start: Plan | None
+) -> tuple[Plan, Addresses | None]:
+    """A plan whose arena fits the budget, not only its peak. What the layout of one leaves over, the next must save."""
+    wanted = plan = _solve(graph, options, start)
+    room = plan.budget - graph.fixed_bytes
+    addresses = _addresses(program, plan, costs, room if options.budget is not None else None)
+    if addresses is None or options.budget is None or options.plan is not None:
+        return plan, addresses
+    budget = plan.budget
+    for _ in range(_MOST_LAYOUTS):
+        if addresses.total <= room:
+            break
+        budget -= max(addresses.total - room, room // 1000)
+        try:
+            plan = _solve(graph, replace(options, budget=budget), plan)
+        except (InfeasibleError, NoPlanError):
+            break
+        smaller = _addresses(program, plan, costs, room)
+        assert smaller is not None
+        addresses = smaller
+    if addresses.total > room:
+        least = graph.fixed_bytes + addresses.total
+        raise NoPlanError(
+            f"no layout within {bytes_text(wanted.budget)} was found: the values of a plan fit, but not side by side; "
+            f"{least} bytes ({bytes_text(least)}) suffice",
+            wanted.budget,
+            least,
+        )
+    if plan is not wanted:
+        plan = Plan.from_steps(
+            graph, plan.steps, wanted.budget, order=plan.order, method=plan.method, lower_bound=wanted.lower_bound, seed=plan.seed
+        )
+    return plan, addresses
+
+
+def _addresses(program: Program, plan: Plan, costs: Sequence[UnitCost], room: int | None) -> Addresses | None:
+    known = [cost.allocations for cost in costs if cost.allocations is not None]
+    if extension_for(program) is None or len(known) < len(costs):
+        return None
+    return planned_addresses(program, known, plan.steps, plan.frees, room)
 
 
 def _rehearsal(estimate: Graph, device: torch.device, options: Options) -> Rehearsal:
@@ -226,10 +275,9 @@ def _standing(graph: Graph) -> str:
     )
 
 
-def _generated(program: Program, plan: Plan) -> Run:
-    trace: Trace = program.trace
-    results = [trace.loss, trace.extras, list(trace.gradients.values()), list(trace.updates.values())]
-    return generate(program, plan.steps, plan.frees, results)
+def _execution(program: Program, plan: Plan, addresses: Addresses | None) -> Execution:
+    extension, planned = extension_for(program), planned_schedule(program, plan)
+    return GeneratedExecution(planned) if extension is None else NativeExecution(extension, planned, addresses)
 
 
 class _Clock:

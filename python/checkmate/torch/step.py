@@ -17,6 +17,7 @@ from checkmate.torch.distributed import Group
 from checkmate.torch.guards import Guard, ModelState
 from checkmate.torch.options import Options
 from checkmate.torch.pipeline import CompiledStep, Timings, build
+from checkmate.torch.runtime import release_memory
 from checkmate.torch.trace import LossFn
 
 
@@ -119,6 +120,11 @@ class Step:
         returned = compiled(self._state, batch)
         self.group.average([p.grad for p in self._state.parameters() if p.requires_grad and p.grad is not None])
         return returned
+
+    def release(self) -> None:
+        """Returns the memory in which steps run to the system, until the next one; gradients and other tensors that somebody
+        holds stay. Steps of all models share it."""
+        release_memory()
 
     def _warn_if_often(self, guard: Guard) -> None:
         self._preparations += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ import torch
 from checkmate import Error, Plan
 from checkmate._core import bytes_text
 from checkmate.torch.checks import loss_of
-from checkmate.torch.memory import peak_bytes
+from checkmate.torch.memory import peak_bytes, resident_bytes
 from checkmate.torch.pipeline import CompiledStep
 from checkmate.torch.step import Step
 
@@ -69,6 +70,11 @@ class Verification:
     keep_all_peak: int
     """Measured, of the step without recomputation."""
     eager_peak: int | None
+    arena: int | None
+    """Bytes of the block in which the step's allocations lie, with what lies outside of it; None without the runtime in C++."""
+    resident: int | None
+    """Resident memory of a process while the step runs, above that before it, with the fixed bytes, which were there; measured
+    in a child process, on one thread. None where the system does not tell."""
     predicted_overhead: float
     seconds: float
     """Of the planned step, the best of those timed."""
@@ -90,6 +96,7 @@ class Verification:
             f"{'holds' if self.holds else 'DOES NOT HOLD'}: peak {bytes_text(self.measured_peak)} of "
             f"{bytes_text(self.budget)} (predicted {bytes_text(self.predicted_peak)}, "
             f"without recomputation {bytes_text(self.keep_all_peak)})",
+            *([f"process: {_process(self)}"] if self.resident is not None else []),
             f"time {self.seconds:.3f} s, {self.measured_overhead:.3f}x the step without recomputation "
             f"(predicted {self.predicted_overhead:.3f}x)",
             f"against the step without recomputation: {_text(self.from_keep_all)}",
@@ -101,11 +108,19 @@ class Verification:
         return "\n".join(lines)
 
 
-def verify(step: Step, batch: Sequence[Any], *, eager: bool = True, repeats: int = 3) -> Verification:
+def _process(seen: Verification) -> str:
+    arena = "" if seen.arena is None else f", arena {bytes_text(seen.arena)}"
+    return f"resident memory {bytes_text(seen.resident or 0)}{arena}"
+
+
+def verify(
+    step: Step, batch: Sequence[Any], *, eager: bool = True, repeats: int = 3, resident: bool = True
+) -> Verification:
     """Runs the planned step, the same step without recomputation and (unless `eager` is false) plain PyTorch from the same
     state, and compares them. Restores parameters, gradients, buffers and random generators.
 
-    Peaks come from the allocator's events. The last two need the memory that the plan saves.
+    Peaks come from the allocator's events. The last two need the memory that the plan saves. ``resident`` also runs the planned
+    step in a child process, to see what the system says.
     """
     if repeats < 1:
         raise Error(f"repeats must be 1 or more, got {repeats}")
@@ -119,6 +134,8 @@ def verify(step: Step, batch: Sequence[Any], *, eager: bool = True, repeats: int
             *([lambda: _eager(step, batch)] if eager else []),
         )
         plain = others[0] if others else None
+        grown = _resident(step, planned, batch, restore, ours.seconds) if resident else None
+    fixed, addresses = planned.graph.fixed_bytes, planned.addresses
     return Verification(
         from_keep_all=_difference(ours, kept),
         from_eager=_difference(ours, plain) if plain else None,
@@ -127,11 +144,30 @@ def verify(step: Step, batch: Sequence[Any], *, eager: bool = True, repeats: int
         measured_peak=ours.peak,
         keep_all_peak=kept.peak,
         eager_peak=plain.peak if plain else None,
+        arena=None if addresses is None else addresses.total + fixed,
+        resident=None if grown is None else grown + fixed,
         predicted_overhead=planned.plan.overhead,
         seconds=ours.seconds,
         keep_all_seconds=kept.seconds,
         eager_seconds=plain.seconds if plain else None,
     )
+
+
+def _resident(
+    step: Step, planned: CompiledStep, batch: Sequence[Any], restore: Callable[[], None], seconds: float
+) -> int | None:
+    if planned.program.trace.device.type != "cpu" or not step.group.alone or not hasattr(os, "fork"):
+        return None
+
+    def run() -> None:
+        restore()
+        step.execute(planned, batch)
+
+    def prepare() -> None:
+        restore()
+        step.release()
+
+    return resident_bytes(prepare, run, 30 + 20 * seconds)
 
 
 def _eager(step: Step, batch: Sequence[Any]) -> Any:

@@ -1,0 +1,147 @@
+"""A planned step on a model: runs it, and hands out what it made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import torch
+from torch import fx
+from torch.utils import _pytree as pytree
+
+from checkmate import Plan
+from checkmate.torch.addresses import Addresses, Log, recorded_addresses
+from checkmate.torch.codegen import below_autograd, generate
+from checkmate.torch.fx_utils import value
+from checkmate.torch.guards import ModelState
+from checkmate.torch.ir import Program
+from checkmate.torch.runtime import NativeStep
+from checkmate.torch.schedule import Schedule, schedule
+
+Gradient = torch.Tensor | Sequence[torch.Tensor]  # indices and values of a sparse one
+
+
+class Execution(Protocol):
+    """Runs a plan."""
+
+    def __call__(self, state: ModelState, inputs: list[torch.Tensor]) -> tuple[torch.Tensor, list[Any]]:
+        """Leaves gradients and buffers in the model. Returns the loss, and the leaves of what was returned in addition to it."""
+
+
+def planned_schedule(program: Program, plan: Plan) -> Schedule:
+    """The plan's calls. Its results are those of the step: loss, extras, gradients, updates."""
+    trace = program.trace
+    results = [trace.loss, trace.extras, list(trace.gradients.values()), list(trace.updates.values())]
+    return schedule(program, plan.steps, plan.frees, results)
+
+
+class GeneratedExecution:
+    """By a generated Python function."""
+
+    def __init__(self, planned: Schedule) -> None:
+        self._trace = planned.program.trace
+        self._run = generate(planned)
+
+    def __call__(self, state: ModelState, inputs: list[torch.Tensor]) -> tuple[torch.Tensor, list[Any]]:
+        with below_autograd():
+            loss, extras, gradients, updates = self._run(inputs)
+        _hand_out(
+            state,
+            dict(zip(self._trace.gradients, gradients, strict=True)),
+            dict(zip(self._trace.updates, updates, strict=True)),
+        )
+        return loss, extras
+
+
+class NativeExecution:
+    """By the runtime in C++, at planned addresses.
+
+    Without addresses, the first run records what it allocates; so does the one after a run that allocated something else, and the
+    first one with another number of threads.
+    """
+
+    MOST_RECORDINGS = 3
+
+    def __init__(self, extension: Any, planned: Schedule, addresses: Addresses | None) -> None:
+        trace = planned.program.trace
+        loss, extras, gradients, updates = planned.results
+        made = dict(zip(trace.gradients, gradients, strict=True))
+        written = dict(zip(trace.updates, updates, strict=True))
+        inputs = dict(zip(trace.signature.model_inputs, trace.inputs, strict=False))
+        # In C++, at once: no signal comes between.
+        self._gradients = {name: node for name, node in made.items() if isinstance(node, fx.Node)}
+        self._copied = {name: node for name, node in written.items() if _same_kind(inputs[name], node)}
+        sparse = {name: nodes for name, nodes in made.items() if name not in self._gradients}
+        replaced = {name: node for name, node in written.items() if name not in self._copied}
+        self._leaves, self._spec = pytree.tree_flatten([loss, extras, sparse, replaced])
+        returned = [leaf for leaf in self._leaves if isinstance(leaf, fx.Node)]
+        self._step = NativeStep(extension, planned, [*returned, *self._gradients.values(), *self._copied.values()])
+        self._recordings = 0
+        self._by_threads: dict[int, Addresses] = {}
+        self._threads = torch.get_num_threads()
+        self.unplanned = 0
+        """Allocations of the latest run that were not at planned addresses, but should have been."""
+        if addresses is not None:
+            self._place(addresses)
+
+    @property
+    def addresses(self) -> Addresses | None:
+        """Where allocations lie; None before the first run, if nothing was known."""
+        return self._by_threads.get(self._threads)
+
+    def __call__(self, state: ModelState, inputs: list[torch.Tensor]) -> tuple[torch.Tensor, list[Any]]:
+        parameters = [state.parameter(name) for name in self._gradients]
+        written = [state.tensor(name) for name in self._copied]
+        self._use_threads(torch.get_num_threads())
+        if self.addresses is None:
+            returned = self._record(inputs, parameters, written)
+        else:
+            returned, (_placed, _outside, unexpected, occupied) = self._step.native.run(inputs, parameters, written)
+            self.unplanned = unexpected + occupied
+            if unexpected and self._recordings < self.MOST_RECORDINGS:
+                del self._by_threads[self._threads]
+        tensors = iter(returned)
+        leaves = [next(tensors) if isinstance(leaf, fx.Node) else leaf for leaf in self._leaves]
+        loss, extras, sparse, replaced = pytree.tree_unflatten(leaves, self._spec)
+        _hand_out(state, sparse, replaced)
+        return loss, extras
+
+    def _record(
+        self, inputs: list[torch.Tensor], parameters: list[torch.nn.Parameter], written: list[torch.Tensor]
+    ) -> list[torch.Tensor]:
+        returned, events, runs, values = self._step.native.record(inputs, parameters, written)
+        self._recordings += 1
+        self._place(recorded_addresses(self._step, list(self._gradients.values()), Log(events, runs, values)))
+        return returned  # type: ignore[no-any-return]
+
+    def _place(self, addresses: Addresses) -> None:
+        self._by_threads[self._threads] = addresses
+        self._step.native.place(addresses.allocations, addresses.size)
+
+    def _use_threads(self, threads: int) -> None:
+        if threads == self._threads:
+            return
+        self._threads = threads
+        self._recordings = 0
+        if self.addresses is not None:
+            self._place(self.addresses)
+
+
+def _same_kind(first: fx.Node, second: fx.Node) -> bool:
+    a, b = value(first), value(second)
+    return bool(a.shape == b.shape and a.dtype == b.dtype)
+
+
+@torch.no_grad()
+def _hand_out(state: ModelState, gradients: Mapping[str, Gradient], updates: Mapping[str, torch.Tensor]) -> None:
+    for name, gradient in gradients.items():
+        parameter = state.parameter(name)
+        parameter.grad = gradient if isinstance(gradient, torch.Tensor) else _sparse(parameter, *gradient)
+    for name, updated in updates.items():
+        state.write(name, updated)
+
+
+def _sparse(parameter: torch.nn.Parameter, indices: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """As autograd would leave it in `.grad`, added to what is there."""
+    gradient = torch.sparse_coo_tensor(indices, values, parameter.shape, check_invariants=False)
+    return gradient if parameter.grad is None else parameter.grad + gradient

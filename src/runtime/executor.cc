@@ -1,0 +1,288 @@
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <fmt/format.h>
+
+#include <mutex>
+#include <stdexcept>
+
+#include "checkmate/runtime.h"
+#include "runtime/allocator.h"
+#include "runtime/arenas.h"
+
+namespace checkmate::runtime {
+namespace {
+
+using Slots = std::vector<at::Tensor>;
+
+/// The processor's generator as it was.
+class GeneratorState {
+ public:
+  void remember() {
+    at::CPUGeneratorImpl& generator = of_process();
+    const std::scoped_lock lock(generator.mutex_);
+    engine_ = generator.engine();
+    next_float_ = generator.next_float_normal_sample();
+    next_double_ = generator.next_double_normal_sample();
+  }
+
+  void restore() const {
+    at::CPUGeneratorImpl& generator = of_process();
+    const std::scoped_lock lock(generator.mutex_);
+    generator.set_engine(engine_);
+    generator.set_next_float_normal_sample(next_float_);
+    generator.set_next_double_normal_sample(next_double_);
+  }
+
+ private:
+  static at::CPUGeneratorImpl& of_process() {
+    return *at::check_generator<at::CPUGeneratorImpl>(at::detail::getDefaultCPUGenerator());
+  }
+
+  at::mt19937 engine_;
+  std::optional<float> next_float_;
+  std::optional<double> next_double_;
+};
+
+/// Puts the generator back as it was, also when a kernel throws.
+class Repetition {
+ public:
+  explicit Repetition(const GeneratorState& then) {
+    now_.remember();
+    then.restore();
+  }
+  ~Repetition() { now_.restore(); }
+  Repetition(const Repetition&) = delete;
+  Repetition& operator=(const Repetition&) = delete;
+
+ private:
+  GeneratorState now_;
+};
+
+/// As generated Python code runs: no history, no casts in addition to those that were traced, and gradient mode on,
+/// without which oneDNN's recurrent layers do not make what their backward pass reads.
+struct BelowAutograd {
+  at::AutoDispatchBelowADInplaceOrView below;
+  c10::impl::ExcludeDispatchKeyGuard no_autocast{c10::autocast_dispatch_keyset};
+  at::AutoGradMode gradients{true};
+};
+
+template <class List>
+c10::IValue list_of(const ListArgument& list, const Slots& slots) {
+  List values;
+  values.reserve(list.slots.size());
+  for (const std::optional<Slot>& slot : list.slots) {
+    if (slot) {
+      values.push_back(slots[*slot]);
+    } else {
+      values.push_back({});
+    }
+  }
+  return values;
+}
+
+void run_call(const Call& call, Slots& slots, Stack& stack) {
+  stack = call.arguments;
+  for (const TensorArgument& argument : call.tensors) {
+    stack[argument.position] = slots[argument.slot];
+  }
+  for (const ListArgument& list : call.lists) {
+    stack[list.position] = list.optional_elements ? list_of<c10::List<std::optional<at::Tensor>>>(list, slots)
+                                                  : list_of<c10::List<at::Tensor>>(list, slots);
+  }
+  if (call.kernel.is_op()) {
+    call.kernel(stack);
+  } else {
+    const SourceScope torch_own(nullptr);
+    call.kernel(stack);
+  }
+  for (const CallResult& result : call.results) {
+    c10::IValue& value = stack.at(result.position);
+    if (result.element) {
+      slots[result.slot] = value.toTensorList().get(*result.element);
+    } else {
+      slots[result.slot] = std::move(value).toTensor();
+    }
+  }
+  stack.clear();
+}
+
+void run_calls(const Run& run, Slots& slots, Stack& stack, std::vector<GeneratorState>& states) {
+  std::optional<Repetition> repetition;
+  if (run.randomness == Randomness::kRemember) {
+    states[run.random_state].remember();
+  } else if (run.randomness == Randomness::kRepeat) {
+    repetition.emplace(states[run.random_state]);
+  }
+  for (const Call& call : run.calls) {
+    run_call(call, slots, stack);
+  }
+}
+
+void log_values(const Run& run, std::uint32_t number, const Slots& slots, const RecordingSource& source,
+                AllocationLog& log) {
+  for (const Call& call : run.calls) {
+    for (const CallResult& result : call.results) {
+      const at::Tensor& value = slots[result.slot];
+      if (value.defined() && value.has_storage()) {
+        if (const auto allocation = source.allocation_at(value.storage().data())) {
+          log.values.push_back({number, result.slot, *allocation});
+        }
+      }
+    }
+  }
+}
+
+/// Every slot is written before it is read, and exists.
+class Checker {
+ public:
+  explicit Checker(const StepProgram& program) : program_(program), written_(program.slot_count) {}
+
+  void check() {
+    for (const Slot slot : program_.inputs) {
+      write(slot);
+    }
+    for (number_ = 0; number_ < program_.runs.size(); ++number_) {
+      check_run(program_.runs[number_]);
+    }
+    for (const Slot slot : program_.results) {
+      read(slot);
+    }
+  }
+
+ private:
+  void check_run(const Run& run) {
+    if (run.randomness != Randomness::kNone && run.random_state >= program_.random_state_count) {
+      fail(fmt::format("there is no random state {}", run.random_state));
+    }
+    for (const Call& call : run.calls) {
+      for (const TensorArgument& argument : call.tensors) {
+        read(argument.slot);
+        has_position(argument.position, call);
+      }
+      for (const ListArgument& list : call.lists) {
+        has_position(list.position, call);
+        for (const std::optional<Slot>& slot : list.slots) {
+          if (slot) {
+            read(*slot);
+          }
+        }
+      }
+      for (const CallResult& result : call.results) {
+        write(result.slot);
+      }
+    }
+    for (const Slot slot : run.drops) {
+      read(slot);
+      written_[slot] = false;
+    }
+  }
+
+  void has_position(std::uint32_t position, const Call& call) const {
+    if (position >= call.arguments.size()) {
+      fail(fmt::format("there is no argument {}", position));
+    }
+  }
+  void exists(Slot slot) const {
+    if (slot >= written_.size()) {
+      fail(fmt::format("there is no slot {}", slot));
+    }
+  }
+  void read(Slot slot) const {
+    exists(slot);
+    if (!written_[slot]) {
+      fail(fmt::format("slot {} is read before it has a value", slot));
+    }
+  }
+  void write(Slot slot) {
+    exists(slot);
+    written_[slot] = true;
+  }
+  [[noreturn]] void fail(const std::string& what) const {
+    throw std::invalid_argument(fmt::format("run {} of {}: {}", number_, program_.runs.size(), what));
+  }
+
+  const StepProgram& program_;
+  std::vector<char> written_;
+  std::size_t number_ = 0;
+};
+
+}  // namespace
+
+Kernel Kernel::op(const std::string& name, const std::string& overload) {
+  return Kernel(c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), overload.c_str()));
+}
+
+const c10::FunctionSchema* Kernel::schema() const {
+  const auto* handle = std::get_if<c10::OperatorHandle>(&run_);
+  return handle != nullptr ? &handle->schema() : nullptr;
+}
+
+void Kernel::operator()(Stack& stack) const {
+  if (const auto* handle = std::get_if<c10::OperatorHandle>(&run_)) {
+    handle->callBoxed(stack);
+  } else {
+    std::get<Function>(run_)(stack);
+  }
+}
+
+Executor::Executor(StepProgram program) : program_(std::move(program)) { Checker(program_).check(); }
+
+std::vector<at::Tensor> Executor::run(std::vector<at::Tensor> inputs, const Options& options) const {
+  if (inputs.size() != program_.inputs.size()) {
+    throw std::invalid_argument(
+        fmt::format("the step takes {} inputs, got {}", program_.inputs.size(), inputs.size()));
+  }
+  AllocationCounts uncounted;
+  std::optional<PlannedSource> planned;
+  std::optional<RecordingSource> recording;
+  if (options.log != nullptr) {
+    recording.emplace(*options.log);
+  } else if (options.addresses != nullptr) {
+    planned.emplace(*options.addresses, options.counts != nullptr ? *options.counts : uncounted);
+  }
+  AllocationSource* source = planned ? static_cast<AllocationSource*>(&*planned) : nullptr;
+  const SourceScope scope(recording ? static_cast<AllocationSource*>(&*recording) : source);
+  const BelowAutograd below;
+
+  Slots slots(program_.slot_count);  // after what they come from: they go first
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    slots[program_.inputs[i]] = std::move(inputs[i]);
+  }
+  std::vector<GeneratorState> states(program_.random_state_count);
+  Stack stack;
+  bool may_stop = static_cast<bool>(options.poll);
+  for (std::size_t number = 0; number < program_.runs.size(); ++number) {
+    const Run& run = program_.runs[number];
+    may_stop = may_stop && !run.effect;
+    if (may_stop) {
+      options.poll();
+    }
+    if (planned) {
+      planned->begin(number);
+    } else if (recording) {
+      recording->begin_run();
+    }
+    run_calls(run, slots, stack, states);
+    if (recording) {
+      log_values(run, static_cast<std::uint32_t>(number), slots, *recording, *options.log);
+      recording->end_run();
+    }
+    for (const Slot slot : run.drops) {
+      slots[slot].reset();
+    }
+  }
+  std::vector<at::Tensor> results;
+  results.reserve(program_.results.size());
+  for (const Slot slot : program_.results) {
+    results.push_back(slots[slot]);
+  }
+  return results;
+}
+
+void release_memory() { release_arenas(); }
+
+std::size_t arena_memory() { return arena_bytes(); }
+
+}  // namespace checkmate::runtime
