@@ -1,7 +1,7 @@
 # The library, one target per component. CHECKMATE_COMPONENTS chooses; what a component needs comes with it.
 # Which folder may include which: tests/architecture/folders.py.
 #
-#     core      graph, plan, simulate, validate, solve, analysis      fmt, HiGHS
+#     core      graph, plan, simulate, solve, layout, analysis        fmt, HiGHS
 #     zoo       networks built in code                                core
 #     io        files                                                 core, zoo; simdjson
 #     costs     cost models                                           core, io
@@ -58,8 +58,8 @@ function(component name)
   set_property(GLOBAL APPEND PROPERTY CHECKMATE_BUILT_COMPONENTS ${name})
 endfunction()
 
-component(core FOLDERS core lp solve analysis PACKAGES fmt HiGHS LINKS HiGHS::highs
-  HEADERS budget.h checkmate.h explain.h file.h graph.h max_batch.h milp_text.h plan.h result.h rows.h simulate.h solve.h
+component(core FOLDERS core lp solve layout analysis PACKAGES fmt HiGHS LINKS HiGHS::highs
+  HEADERS budget.h checkmate.h explain.h file.h graph.h layout.h max_batch.h milp_text.h plan.h result.h rows.h simulate.h solve.h
     stage_map.h structural_minimum.h sweep.h units.h validate.h)
 component(zoo FOLDERS zoo LINKS checkmate_core HEADERS zoo.h)
 component(io FOLDERS io PACKAGES simdjson LINKS checkmate_core checkmate_zoo simdjson::simdjson HEADERS io.h)

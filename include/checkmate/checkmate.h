@@ -4,6 +4,7 @@
 #include "checkmate/explain.h"
 #include "checkmate/file.h"
 #include "checkmate/graph.h"
+#include "checkmate/layout.h"
 #include "checkmate/max_batch.h"
 #include "checkmate/milp_text.h"
 #include "checkmate/plan.h"

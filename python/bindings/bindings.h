@@ -46,6 +46,7 @@ Order order_of(std::string_view text);
 void bind_errors(nb::module_& module);
 void bind_graph(nb::module_& module);
 void bind_plan(nb::module_& module);
+void bind_layout(nb::module_& module);
 void bind_solve(nb::module_& module);
 void bind_searches(nb::module_& module);
 

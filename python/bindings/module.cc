@@ -7,6 +7,7 @@ NB_MODULE(_core, module) {
   bind_errors(module);
   bind_graph(module);
   bind_plan(module);
+  bind_layout(module);
   bind_solve(module);
   bind_searches(module);
 }

@@ -18,15 +18,18 @@ from . import _core
 from .catalogue import Method, Network, methods, zoo
 from .errors import Error, InfeasibleError, MatplotlibMissingError, NoPlanError, TorchMissingError
 from .graph import Graph, Op, Tensor, load
+from .layout import Block, Layout, blocks_of, lay_out
 from .plan import Plan, load_plan
 from .progress import Progress
 from .search import MaxBatch, SweepPoint, max_batch, solve, sweep
 
 __version__ = _core.version
 __all__ = [
+    "Block",
     "Error",
     "Graph",
     "InfeasibleError",
+    "Layout",
     "MatplotlibMissingError",
     "MaxBatch",
     "Method",
@@ -38,6 +41,8 @@ __all__ = [
     "SweepPoint",
     "Tensor",
     "TorchMissingError",
+    "blocks_of",
+    "lay_out",
     "load",
     "load_plan",
     "max_batch",
