@@ -156,6 +156,10 @@ class Executor {
   StepProgram program_;
 };
 
+/// Whether it lies in the arena of a step that has ended: as long as it does, a step that needs the whole arena
+/// takes another.
+bool in_arena(const at::Tensor& tensor);
+
 /// Returns the memory of all arenas that nobody uses to the system.
 void release_memory();
 

@@ -30,6 +30,11 @@ struct Arenas {
     return *arenas;
   }
 
+  std::vector<Entry>::iterator owner(const void* address) {
+    return std::find_if(entries.begin(), entries.end(),
+                        [&](const Entry& entry) { return entry.arena->contains(address); });
+  }
+
   Lease lease(std::size_t bytes) {
     const auto fits = [&](Entry& entry) {
       return !entry.leased && entry.arena->first_gap(bytes) + bytes <= entry.arena->capacity();
@@ -87,9 +92,14 @@ Lease lease(std::size_t bytes) {
 std::size_t give_back(const void* place) {
   Arenas& arenas = Arenas::of_process();
   const std::scoped_lock lock(arenas.mutex);
-  const auto entry = std::find_if(arenas.entries.begin(), arenas.entries.end(),
-                                  [&](const Entry& each) { return each.arena->contains(place); });
+  const auto entry = arenas.owner(place);
   return entry == arenas.entries.end() ? 0 : entry->arena->give_back(place);
+}
+
+bool is_of_arena(const void* address) {
+  Arenas& arenas = Arenas::of_process();
+  const std::scoped_lock lock(arenas.mutex);
+  return arenas.owner(address) != arenas.entries.end();
 }
 
 void release_arenas() {

@@ -32,6 +32,8 @@ Lease lease(std::size_t bytes);
 /// Gives back what a lease handed out, and returns its bytes; 0 if the address is of no arena.
 std::size_t give_back(const void* place);
 
+bool is_of_arena(const void* address);
+
 /// Returns to the system what nobody holds.
 void release_arenas();
 

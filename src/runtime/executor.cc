@@ -281,6 +281,10 @@ std::vector<at::Tensor> Executor::run(std::vector<at::Tensor> inputs, const Opti
   return results;
 }
 
+bool in_arena(const at::Tensor& tensor) {
+  return tensor.has_storage() && is_of_arena(tensor.storage().data());
+}
+
 void release_memory() { release_arenas(); }
 
 std::size_t arena_memory() { return arena_bytes(); }

@@ -1,8 +1,8 @@
 """Where the allocations of a planned step lie: in one arena, at addresses that are laid out before it runs.
 
-Which allocations a unit makes, scratch of its kernels included, is recorded once; those of any plan follow from that. What
-outlives the step must not be in the way of the next one. Gradients, which most loops free before it, are stacked at the bottom of
-the arena in the order in which they are made; the loss, other results and what is tiny come from malloc.
+Which allocations a unit makes, scratch of its kernels included, is recorded once; those of any plan follow from that. Gradients
+have their places in the arena as well: most loops free them before the next step, and those that add to them take them out first.
+The loss and other results, which may stay for as long as somebody likes, and what is tiny come from malloc.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from typing import Any
 
 from torch import fx
 
-from checkmate import _core
+from checkmate import lay_out
 from checkmate.torch.ir import Program
 from checkmate.torch.runtime import NativeStep
 from checkmate.torch.schedule import Schedule
 
 _OUTSIDE = -1
 _SMALLEST = 1024  # bytes that are worth a place of their own
-_ALIGNMENT = 64
 
 
 @dataclass(frozen=True)
@@ -84,24 +83,16 @@ class _Blocks:
         inside = [b for b in self.blocks if b.bytes >= _SMALLEST and (b.last is not None or b.gradient)]
         chosen = set(map(id, inside))
         outside = _peak([b for b in self.blocks if id(b) not in chosen], end)
-        pinned, bottom = [], 0
-        for block in inside:
-            pinned.append(bottom if block.last is None else _OUTSIDE)
-            bottom += _aligned(block.bytes) if block.last is None else 0
-        offsets, size, peak = _core.lay_out(
-            [b.bytes for b in inside],
-            [b.first for b in inside],
-            [end if b.last is None else b.last for b in inside],
-            pinned,
-            alignment=_ALIGNMENT,
+        found = lay_out(
+            [(b.bytes, b.first, end if b.last is None else b.last) for b in inside],
             capacity=None if capacity is None else max(0, capacity - outside),
             time_limit=time_limit,
         )
-        offset_of = dict(zip(map(id, inside), offsets, strict=True))
+        offset_of = dict(zip(map(id, inside), found.offsets, strict=True))
         allocations: list[list[tuple[int, int]]] = [[] for _ in range(run_count)]
         for block in self.blocks:
             allocations[block.run].append((block.bytes, offset_of.get(id(block), _OUTSIDE)))
-        return Addresses(allocations, size, peak, outside)
+        return Addresses(allocations, found.size, found.peak, outside)
 
 
 def planned_addresses(
@@ -208,7 +199,3 @@ def _peak(blocks: Sequence[_Block], end: int) -> int:
         held += change
         highest = max(highest, held)
     return highest
-
-
-def _aligned(nbytes: int) -> int:
-    return -(-nbytes // _ALIGNMENT) * _ALIGNMENT

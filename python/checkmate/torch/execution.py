@@ -79,6 +79,8 @@ class NativeExecution:
         self._recordings = 0
         self._by_threads: dict[int, Addresses] = {}
         self._threads = torch.get_num_threads()
+        self._extension = extension
+        self._accumulated = trace.signature.accumulated
         self.unplanned = 0
         """Allocations of the latest run that were not at planned addresses, but should have been."""
         if addresses is not None:
@@ -90,6 +92,7 @@ class NativeExecution:
         return self._by_threads.get(self._threads)
 
     def __call__(self, state: ModelState, inputs: list[torch.Tensor]) -> tuple[torch.Tensor, list[Any]]:
+        inputs = self._outside_of_arenas(state, inputs)
         parameters = [state.parameter(name) for name in self._gradients]
         written = [state.tensor(name) for name in self._copied]
         self._use_threads(torch.get_num_threads())
@@ -105,6 +108,14 @@ class NativeExecution:
         loss, extras, sparse, replaced = pytree.tree_unflatten(leaves, self._spec)
         _hand_out(state, sparse, replaced)
         return loss, extras
+
+    def _outside_of_arenas(self, state: ModelState, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
+        """The inputs, with gradients to add to taken out of the arena of the step that made them, which this one needs whole."""
+        first = len(inputs) - len(self._accumulated)
+        for position, name in enumerate(self._accumulated, start=first):
+            if self._extension.in_arena(inputs[position]):
+                inputs[position] = state.parameter(name).grad = inputs[position].clone()
+        return inputs
 
     def _record(
         self, inputs: list[torch.Tensor], parameters: list[torch.nn.Parameter], written: list[torch.Tensor]

@@ -251,5 +251,6 @@ NB_MODULE(CHECKMATE_RUNTIME_MODULE, module) {
       .def("run", &Step::run, nb::arg("inputs"), nb::arg("parameters"), nb::arg("written"))
       .def("record", &Step::record, nb::arg("inputs"), nb::arg("parameters"), nb::arg("written"));
   module.def("release_memory", &checkmate::runtime::release_memory, nb::call_guard<nb::gil_scoped_release>());
+  module.def("in_arena", [](nb::handle tensor) { return checkmate::runtime::in_arena(tensor_of(tensor)); });
   module.def("arena_memory", &checkmate::runtime::arena_memory);
 }
