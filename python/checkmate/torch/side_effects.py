@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import random
 import sys
 from collections.abc import Iterable, Iterator
@@ -41,14 +42,15 @@ def run_gradient_hooks(parameters: Iterable[torch.nn.Parameter]) -> None:
 
 @contextlib.contextmanager
 def left_alone(state: ModelState, device: torch.device) -> Iterator[None]:
-    """Puts back attributes that a forward pass sets, and the state of the random generators; refuses a step that draws from
-    other generators than torch's, or counts its own calls: a planned step would do neither."""
+    """Puts back attributes that a forward pass sets, hooks that it adds, and the state of the random generators; refuses a step
+    that draws from other generators than torch's, or counts its own calls: a planned step would do neither."""
     attributes = [(module, dict(module.__dict__)) for module in state.module_names]
+    contents = [(held, copy.copy(held)) for _, saved in attributes for held in saved.values() if isinstance(held, (dict, list, set))]
     before = _other_generators()
     devices = [device] if device.type == "cuda" else []
     drawn: list[str] = []
     try:
-        with torch.random.fork_rng(devices), _real_scale():
+        with torch.random.fork_rng(devices), _real_scale(), _seeds_refused():
             yield
         drawn = [name for name, generator in _other_generators().items() if not _equal(generator, before[name])]
         for module, saved in attributes:
@@ -57,12 +59,22 @@ def left_alone(state: ModelState, device: torch.device) -> Iterator[None]:
         for module, saved in attributes:
             module.__dict__.clear()
             module.__dict__.update(saved)
+        for container, saved_contents in contents:
+            _refill(container, saved_contents)
         _restore_generators(before)
     if drawn:
         raise CaptureError(
             f"the step draws random numbers from {drawn[0]}, which a planned step would not draw again: use torch's generator, "
             "or pass the number with the batch"
         )
+
+
+def _refill(container: Any, contents: Any) -> None:
+    container.clear()
+    if isinstance(container, list):
+        container.extend(contents)
+    else:
+        container.update(contents)
 
 
 def _refuse_counters(module: torch.nn.Module, name: str, saved: dict[str, Any]) -> None:
@@ -91,6 +103,24 @@ def _restore_generators(states: dict[str, Any]) -> None:
 
 def _equal(a: Any, b: Any) -> bool:
     return all(bool((x == y).all()) if hasattr(x, "all") else x == y for x, y in zip(a, b, strict=True))
+
+
+@contextlib.contextmanager
+def _seeds_refused() -> Iterator[None]:
+    """Draws are recorded, seeds are not: a planned step would go on with other numbers than eager."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise CaptureError(
+            "the step seeds torch's generator or sets its state, which a planned step would not do: draw what must repeat before "
+            "the step, and pass it with the batch"
+        )
+
+    names = ("manual_seed", "seed", "set_rng_state")
+    with contextlib.ExitStack() as refusals:
+        for module in (torch, torch.random):
+            for name in names:
+                refusals.enter_context(mock.patch.object(module, name, refuse))
+        yield
 
 
 @contextlib.contextmanager
