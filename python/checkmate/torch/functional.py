@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch._ops import OpOverload
 from torch.utils import _pytree as pytree
 
 aten = torch.ops.aten
@@ -70,7 +71,26 @@ class _Interpreter(fx.Interpreter):
         if target is aten.bernoulli_.float:
             super().call_function(target, (_in_memory_order(args[0]), *args[1:]), kwargs)
             return args[0]
-        return super().call_function(target, args, kwargs)
+        layouts = [(tensor, tensor.stride()) for tensor in _written(target, args)]
+        result = super().call_function(target, args, kwargs)
+        for tensor, strides in layouts:
+            _keep_layout(tensor, strides)
+        return result
+
+
+def _written(target: Any, args: Any) -> list[torch.Tensor]:
+    """The arguments that an op writes into."""
+    arguments = target._schema.arguments if isinstance(target, OpOverload) else ()
+    pairs = zip(arguments, args, strict=False)
+    return [given for a, given in pairs if a.alias_info is not None and a.alias_info.is_write and isinstance(given, torch.Tensor)]
+
+
+def _keep_layout(tensor: torch.Tensor, strides: tuple[int, ...]) -> None:
+    """What is written into keeps its layout; the result of an op's functional form may have another."""
+    if tensor.stride() != strides and torch._is_functional_tensor_base(tensor):
+        same = torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device).copy_(tensor)
+        torch._functionalize_replace(tensor, _plain(same))
+        torch._functionalize_commit_update(tensor)
 
 
 def _in_memory_order(tensor: torch.Tensor) -> torch.Tensor:

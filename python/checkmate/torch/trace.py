@@ -31,6 +31,7 @@ from checkmate.torch.errors import CaptureError, explain_capture_failure
 from checkmate.torch.functional import held_tensors, without_writes
 from checkmate.torch.fx_utils import Origin, nodes_in, set_origin, storage_address, tensors_of
 from checkmate.torch.guards import ModelState
+from checkmate.torch.layouts import EagerLayouts
 from checkmate.torch.library_shims import as_in_eager
 from checkmate.torch.side_effects import check_hooks, left_alone
 from checkmate.torch.signature import Signature
@@ -74,7 +75,7 @@ def trace_step(state: ModelState, loss_fn: LossFn, batch: Sequence[Any]) -> Trac
     check_trainable(state.parameters())
     check_hooks(state)
 
-    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    mode = EagerLayouts(allow_non_fake_inputs=True)
     recorder = _Recorder(state, loss_fn, signature)
     with (
         left_alone(state, device),
