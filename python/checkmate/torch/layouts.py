@@ -44,7 +44,7 @@ def _in_format_of(position: int) -> Strides:
     return strides
 
 
-_STRIDES: dict[Any, Strides] = {
+STRIDES: dict[Any, Strides] = {
     **dict.fromkeys(
         (
             aten._log_softmax_backward_data.default,
@@ -108,7 +108,7 @@ class EagerLayouts(FakeTensorMode):
             with self:
                 return _group_norm_gradients(*args)
         result = super().dispatch(func, types, args, kwargs)
-        strides = _STRIDES.get(func)
+        strides = STRIDES.get(func)
         if strides is None:
             return result
         with self:
