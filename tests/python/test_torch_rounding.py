@@ -70,14 +70,14 @@ class Reversible(torch.autograd.Function):
     """Keeps its input, and runs the layer again in its backward pass."""
 
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, layer: nn.Module) -> torch.Tensor:  # type: ignore[override]
+    def forward(ctx: Any, x: torch.Tensor, layer: nn.Module) -> Any:
         ctx.save_for_backward(x)
         ctx.layer = layer
         with torch.no_grad():
             return x + layer(x)
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: torch.Tensor) -> Any:
         with torch.enable_grad():
             x = ctx.saved_tensors[0].detach().requires_grad_()
             (x + ctx.layer(x)).backward(gradient)
@@ -93,8 +93,9 @@ class ReversibleNet(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = self.first(x)
         for layer in self.layers:
-            x = Reversible.apply(x, layer)
-        return self.layers[0](x)  # its gradients come from both backward passes
+            x = Reversible.apply(x, layer)  # type: ignore[no-untyped-call]
+        last: torch.Tensor = self.layers[0](x)
+        return last  # its gradients come from both backward passes
 
 
 def test_a_backward_pass_within_the_backward_pass_leaves_gradients_too() -> None:
@@ -106,9 +107,9 @@ def test_a_backward_pass_within_the_backward_pass_leaves_gradients_too() -> None
 def layouts(*shape: int) -> list[torch.Tensor]:
     """Numbers between 0 and 0.5 in the orders of memory that models use, and once repeated without memory of its own."""
     dense = torch.rand(shape) / 2
-    last = len(shape) - 1
-    orders = ([0, *range(2, last + 1), 1], [*range(last - 1), last, last - 1], [1, 0, *range(2, last + 1)], [*range(last, -1, -1)])
-    permuted = [dense.permute(order).contiguous().permute([order.index(i) for i in range(last + 1)]) for order in orders]
+    n = len(shape)
+    orders = ([0, *range(2, n), 1], [*range(n - 2), n - 1, n - 2], [1, 0, *range(2, n)], [*reversed(range(n))])
+    permuted = [dense.permute(order).contiguous().permute([order.index(i) for i in range(n)]) for order in orders]
     return [dense, *permuted, dense[:1].expand(shape)]
 
 
@@ -170,7 +171,7 @@ def test_fake_results_have_the_strides_of_real_ones(op: Any, calls: list[tuple[A
 
 
 def test_every_op_whose_strides_are_put_right_is_tested() -> None:
-    marks = test_fake_results_have_the_strides_of_real_ones.pytestmark  # type: ignore[attr-defined]
+    marks = test_fake_results_have_the_strides_of_real_ones.pytestmark
     tested = {op for mark in marks for op, _ in mark.args[1]}
     assert set(STRIDES) <= tested | {aten._native_batch_norm_legit.default}  # which becomes the functional one
 

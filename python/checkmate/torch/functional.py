@@ -33,7 +33,7 @@ def without_writes(traced: fx.GraphModule, inputs: int) -> Callable[..., Any]:
         try:
             results = _Interpreter(traced, held).run(*wrapped[:inputs], enable_io_processing=False)
         finally:
-            torch._disable_functionalization()
+            torch._disable_functionalization()  # type: ignore[no-untyped-call]
         for tensor, last in zip(given, map(_plain, wrapped), strict=True):
             if last is not tensor:
                 tensor.copy_(last)
@@ -46,7 +46,7 @@ def _plain(tensor: torch.Tensor) -> torch.Tensor:
     """What a functional tensor stands for, after all writes."""
     if not torch._is_functional_tensor(tensor):
         return tensor
-    torch._sync(tensor)
+    torch._sync(tensor)  # type: ignore[attr-defined, no-untyped-call]
     return torch._from_functional_tensor(tensor)
 
 

@@ -100,14 +100,15 @@ STRIDES: dict[Any, Strides] = {
 }
 
 
-class EagerLayouts(FakeTensorMode):
+class EagerLayouts(FakeTensorMode):  # type: ignore[no-untyped-call]
     """A mode whose fake tensors have the strides of real ones."""
 
     def dispatch(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """As torch has it, but for the strides."""
         if func is aten.native_group_norm_backward.default:
             with self:
                 return _group_norm_gradients(*args)
-        result = super().dispatch(func, types, args, kwargs)
+        result: Any = super().dispatch(func, types, args, kwargs)
         strides = STRIDES.get(func)
         if strides is None:
             return result

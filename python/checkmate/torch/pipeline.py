@@ -56,7 +56,7 @@ class CompiledStep:
     _run: Run = field(repr=False)
 
     def __call__(self, state: ModelState, batch: Sequence[Any]) -> Any:
-        """Leaves gradients in `.grad`, updates buffers, and returns what the loss function returned."""
+        """Leaves gradients in `.grad`, updates buffers and attributes, and returns what the loss function returned."""
         trace = self.program.trace
         with below_autograd():
             loss, extras, gradients, updates = self._run(trace.signature.values(state, batch))
@@ -66,6 +66,8 @@ class CompiledStep:
                 parameter.grad = gradient if isinstance(gradient, torch.Tensor) else _sparse(parameter, *gradient)
             for name, value in zip(trace.updates, updates, strict=True):
                 state.write(name, value)
+            for (module, name), value in trace.attributes.items():
+                state.set_attribute(module, name, value)
             run_gradient_hooks(state.parameter(name) for name in (*trace.gradients, *trace.signature.accumulated))
         if trace.extras_spec is None:
             return loss

@@ -6,7 +6,7 @@ import contextlib
 import copy
 import random
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from unittest import mock
 
@@ -15,7 +15,9 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 
 from checkmate.torch.errors import CaptureError
-from checkmate.torch.guards import ModelState
+from checkmate.torch.guards import PLAIN, ModelState
+
+Attributes = dict[tuple[str, str], Any]  # of each module and name, the value
 
 
 def check_hooks(state: ModelState) -> None:
@@ -41,20 +43,27 @@ def run_gradient_hooks(parameters: Iterable[torch.nn.Parameter]) -> None:
 
 
 @contextlib.contextmanager
-def left_alone(state: ModelState, device: torch.device) -> Iterator[None]:
+def left_alone(state: ModelState, device: torch.device) -> Iterator[Callable[[], Attributes]]:
     """Puts back attributes that a forward pass sets, hooks that it adds, and the state of the random generators; refuses a step
-    that draws from other generators than torch's, or counts its own calls: a planned step would do neither."""
+    that draws from other generators than torch's, which a planned step would not do.
+
+    Gives a function that tells which attributes were set by then.
+    """
     attributes = [(module, dict(module.__dict__)) for module in state.module_names]
-    contents = [(held, copy.copy(held)) for _, saved in attributes for held in saved.values() if isinstance(held, (dict, list, set))]
+    containers = [held for _, saved in attributes for held in saved.values() if isinstance(held, (dict, list, set))]
+    contents = [(held, copy.copy(held)) for held in containers]
     before = _other_generators()
     devices = [device] if device.type == "cuda" else []
     drawn: list[str] = []
     try:
         with torch.random.fork_rng(devices), _real_scale(), _seeds_refused():
-            yield
+            yield lambda: {
+                (state.module_names[module], key): module.__dict__[key]
+                for module, saved in attributes
+                for key, then in saved.items()
+                if isinstance(then, PLAIN) and isinstance(now := module.__dict__.get(key), PLAIN) and now != then
+            }
         drawn = [name for name, generator in _other_generators().items() if not _equal(generator, before[name])]
-        for module, saved in attributes:
-            _refuse_counters(module, state.module_names[module], saved)
     finally:
         for module, saved in attributes:
             module.__dict__.clear()
@@ -77,15 +86,23 @@ def _refill(container: Any, contents: Any) -> None:
         container.update(contents)
 
 
-def _refuse_counters(module: torch.nn.Module, name: str, saved: dict[str, Any]) -> None:
-    for key, now in module.__dict__.items():
-        then = saved.get(key)
-        counts = isinstance(now, (int, float)) and isinstance(then, (int, float))
-        if counts and not isinstance(now, bool) and now != then:
+def may_count(attributes: Attributes) -> bool:
+    """Whether a number is among those that were set."""
+    return any(_is_number(value) for value in attributes.values())
+
+
+def refuse_counters(once: Attributes, twice: Attributes) -> None:
+    """Numbers that a second step sets to something else than the first one would make every step another one."""
+    for (module, key), value in twice.items():
+        if _is_number(value) and once.get((module, key)) != value:
             raise CaptureError(
-                f"the forward pass changes the attribute {key} of module {name or type(module).__name__}, which a planned step "
-                "does not do: change it in the training loop, or make it a buffer"
+                f"the forward pass counts up the attribute {key} of {f'module {module}' if module else 'the model'}, which would "
+                "need another plan for each step: change it in the training loop, or make it a buffer"
             )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _other_generators() -> dict[str, Any]:

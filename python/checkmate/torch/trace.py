@@ -33,7 +33,7 @@ from checkmate.torch.fx_utils import Origin, nodes_in, set_origin, storage_addre
 from checkmate.torch.guards import ModelState
 from checkmate.torch.layouts import EagerLayouts
 from checkmate.torch.library_shims import as_in_eager
-from checkmate.torch.side_effects import check_hooks, left_alone
+from checkmate.torch.side_effects import Attributes, check_hooks, left_alone, may_count, refuse_counters
 from checkmate.torch.signature import Signature
 
 LossFn = Callable[..., Any]
@@ -53,6 +53,7 @@ class Trace:
     gradients: dict[str, Any]  # of the parameters that have one, and none to add to: a node; if sparse, [indices, values]
     updates: dict[str, fx.Node]  # what buffers, or parameters that the step writes into, are at the end
     device: torch.device
+    attributes: Attributes = field(default_factory=dict)  # that the step sets
     held_bytes: int = 0  # in addition to the inputs, throughout: the state of an optimizer
 
     @property
@@ -76,22 +77,33 @@ def trace_step(state: ModelState, loss_fn: LossFn, batch: Sequence[Any]) -> Trac
     check_hooks(state)
 
     mode = EagerLayouts(allow_non_fake_inputs=True)
+
+    def captured(recorder: _Recorder, inputs: list[torch.Tensor]) -> fx.GraphModule:
+        with mode, torch.enable_grad(), plain_checkpoints(), Decisions(recorder.current_module):
+            return make_fx(_as_function(recorder.step))([_fake(mode, t) for t in inputs])
+
     recorder = _Recorder(state, loss_fn, signature)
     with (
-        left_alone(state, device),
+        left_alone(state, device) as attributes_set,
         explain_capture_failure(),
         as_in_eager(value_is_known),
         torch.backends.cudnn.flags(enabled=False),
     ):
-        with mode, torch.enable_grad(), plain_checkpoints(), Decisions(recorder.current_module):
-            traced = make_fx(_as_function(recorder.step))([_fake(mode, t) for t in originals])
+        traced = captured(recorder, originals)
+        attributes = attributes_set()
+        if may_count(attributes):
+            held = dict(zip(signature.model_inputs, originals, strict=False))
+            following = [*(held | recorder.assigned).values(), *originals[len(held) :]]
+            captured(_Recorder(state, loss_fn, signature), following)
+            refuse_counters(attributes, attributes_set())
         recorder.label(traced.graph)
         _forget_questions(traced.graph)
         constants = held_tensors(traced)
         with mode, torch.no_grad(), torch.fx.traceback.preserve_node_meta():
             fakes = [_fake(mode, t).detach() for t in [*originals, *constants.values()]]
             functional = make_fx(without_writes(traced, inputs=len(originals)))(*fakes)
-        return _Assembly(functional, recorder, list(constants.values())).trace(state, device)
+        trace = _Assembly(functional, recorder, list(constants.values())).trace(state, device)
+        return dataclasses.replace(trace, attributes=attributes)
 
 
 def _as_function(step: Callable[[list[torch.Tensor]], Any]) -> Callable[[list[torch.Tensor]], Any]:
@@ -115,7 +127,7 @@ class _Recorder:
     sparse: list[str] = field(default_factory=list)  # of those, whose gradient is sparse
     extras: list[Any] = field(default_factory=list)
     extras_spec: pytree.TreeSpec | None = None
-    assigned: list[str] = field(default_factory=list)  # buffers that the forward pass replaces
+    assigned: dict[str, torch.Tensor] = field(default_factory=dict)  # buffers that the step replaces
     forward_nodes: int = 0
     modules: list[tuple[int, str]] = field(default_factory=list)  # from this node on, this module runs
 
@@ -133,10 +145,9 @@ class _Recorder:
 
             trained = {name: named[name] for name in self.signature.parameters if named[name].requires_grad}
             gradients = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
-            assigned = self.state.assigned_buffers(named)
+            self.assigned = {name: tensor.detach() for name, tensor in self.state.assigned_buffers(named).items()}
         taken = {storage_address(t) for t in [*flat, loss, *tensors_of(self.extras)]}
-        self.assigned = list(assigned)
-        outputs: list[Any] = [loss, *self.extras, *(tensor.detach() for tensor in assigned.values())]
+        outputs: list[Any] = [loss, *self.extras, *self.assigned.values()]
         for (name, parameter), returned_gradient in zip(trained.items(), gradients, strict=True):
             gradient = _sum(parameter.grad, returned_gradient)
             if gradient is None:

@@ -14,6 +14,7 @@ import torch
 from checkmate import Error, Plan
 from checkmate._core import bytes_text
 from checkmate.torch.checks import loss_of
+from checkmate.torch.guards import PLAIN
 from checkmate.torch.memory import peak_bytes
 from checkmate.torch.pipeline import CompiledStep
 from checkmate.torch.step import Step
@@ -185,7 +186,7 @@ class _Runs:
 
 @contextmanager
 def _restored(step: Step) -> Iterator[Callable[[], None]]:
-    """Gives a function that puts gradients, buffers and random state back, and calls it at the end."""
+    """Gives a function that puts gradients, buffers, attributes and random state back, and calls it at the end."""
     model = step.model
     device = next(model.parameters()).device
     optimizer = step.options.optimizer
@@ -198,6 +199,7 @@ def _restored(step: Step) -> Iterator[Callable[[], None]]:
         for key, tensor in module._buffers.items()
         if tensor is not None
     ]
+    attributes = [(module, {k: v for k, v in module.__dict__.items() if isinstance(v, PLAIN)}) for module in model.modules()]
     random = torch.get_rng_state()
     random_on_cuda = torch.cuda.get_rng_state(device) if device.type == "cuda" else None
 
@@ -209,6 +211,8 @@ def _restored(step: Step) -> Iterator[Callable[[], None]]:
                 table[key] = buffer.copy_(saved)  # the step may have put another in its place
             for tensor, saved in written:
                 tensor.copy_(saved)
+        for module, plain in attributes:
+            module.__dict__.update(plain)
         for update in undo:
             update()
         torch.set_rng_state(random)
