@@ -95,7 +95,8 @@ def line(record: Record) -> str:
     text = f"{record['model']:10} {record['budget_asked']:>6}  {taken:8.1f}"
     if "planned" in record:
         planned, arena = record["planned"] / MIB, (record["arena"] or 0) / MIB
-        text += f"  {planned:8.1f}  {arena:8.1f}  {100 * (taken / planned - 1):+6.1f}% {taken - planned:+6.1f}  {record['overhead']:.3f}"
+        over = f"{100 * (taken / planned - 1):+6.1f}% {taken - planned:+6.1f}"
+        text += f"  {planned:8.1f}  {arena:8.1f}  {over}  {record['overhead']:.3f}"
     else:
         text += " " * 43
     since_loaded = (record["highest"] - record["loaded"]) / MIB
@@ -113,7 +114,9 @@ def main() -> int:
     if options.child:
         print(json.dumps(child(*options.child, options.time_limit)))
         return 0
-    print("MiB: resident memory above the compiled step, planned peak, arena; above the loaded model; CPU s; page faults of a step")
+    print(
+        "MiB: resident memory above the compiled step, planned peak, arena; above the loaded model; CPU s; page faults of a step"
+    )
     records = []
     for name in options.models.split(","):
         for budget in options.budgets.split(","):

@@ -91,7 +91,9 @@ def llama() -> Case:
         hidden_size=384, intermediate_size=1024, num_hidden_layers=8, num_attention_heads=6, vocab_size=8192
     )
     model = transformers.LlamaForCausalLM(config).train()
-    return Case(model, lambda m, x: m(x, labels=x, use_cache=False).loss, (torch.randint(8192, (4, 256)),), list(model.model.layers))
+    return Case(
+        model, lambda m, x: m(x, labels=x, use_cache=False).loss, (torch.randint(8192, (4, 256)),), list(model.model.layers)
+    )
 
 
 def t5() -> Case:

@@ -12,13 +12,13 @@ from torch import nn
 import networks
 from checkmate import Graph, Plan
 from checkmate.torch.codegen import generate
-from checkmate.torch.schedule import schedule
 from checkmate.torch.costs import UnitCost
 from checkmate.torch.guards import ModelState
 from checkmate.torch.inplace import in_place_form
 from checkmate.torch.ir import Program
 from checkmate.torch.lowering import lower
 from checkmate.torch.planning_graph import planning_graph
+from checkmate.torch.schedule import schedule
 from checkmate.torch.trace import trace_step
 
 aten = torch.ops.aten

@@ -212,8 +212,33 @@ def test_an_attribute_that_the_forward_pass_counts_is_refused() -> None:
         return y
 
     model = Net(counted, calls=0)
-    refused("changes the attribute calls of module Net", model)
+    refused("counts up the attribute calls of the model", model)
     assert model.calls == 0
+
+
+def test_attributes_that_the_forward_pass_sets_from_shapes_are_set_by_the_step(cache: Path) -> None:
+    def grown(net: Any, y: torch.Tensor) -> torch.Tensor:
+        if not net.ready:
+            net.scale = y.detach().std()
+            net.ready = True
+        if len(y) > net.longest:
+            net.longest = len(y)
+            net.table = torch.linspace(0, 1, net.longest)
+        return y / net.scale * net.table[: len(y), None]
+
+    model = Net(grown, longest=0, ready=False)
+    model.register_buffer("table", torch.zeros(0))
+    model.register_buffer("scale", torch.ones(()))
+    twin = copy.deepcopy(model)
+    step = checkmate.compile(model, networks.squared, (X[:16],), cache=cache)
+    assert not model.longest
+    assert not model.ready
+    for length in (16, 48, 16):
+        assert torch.equal(step(X[:length]), networks.squared(twin, X[:length]))
+        assert (model.longest, model.ready) == (twin.longest, twin.ready)
+        assert torch.equal(model.table, twin.table)  # type: ignore[arg-type]
+    model.longest, model.ready = 0, False  # type: ignore[assignment]
+    holds(model, networks.squared, X, cache=cache)
 
 
 def test_a_buffer_that_is_replaced_is_updated(cache: Path) -> None:

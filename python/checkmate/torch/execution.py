@@ -43,6 +43,7 @@ class GeneratedExecution:
         self._run = generate(planned)
 
     def __call__(self, state: ModelState, inputs: list[torch.Tensor]) -> tuple[torch.Tensor, list[Any]]:
+        """One step."""
         with below_autograd():
             loss, extras, gradients, updates = self._run(inputs)
         _hand_out(
@@ -92,6 +93,7 @@ class NativeExecution:
         return self._by_threads.get(self._threads)
 
     def __call__(self, state: ModelState, inputs: list[torch.Tensor]) -> tuple[torch.Tensor, list[Any]]:
+        """One step."""
         inputs = self._outside_of_arenas(state, inputs)
         parameters = [state.parameter(name) for name in self._gradients]
         written = [state.tensor(name) for name in self._copied]

@@ -11,6 +11,8 @@ from torch.utils import _pytree as pytree
 
 from checkmate import Error
 
+PLAIN = (bool, int, float, str)  # types of attributes that a step may depend on
+
 
 class ModelState:
     """The model's parameters and buffers as they are now, wherever `.to()` or a new assignment put them."""
@@ -69,6 +71,10 @@ class ModelState:
             table, key = self._buffers[name]
             table[key] = value
 
+    def set_attribute(self, module: str, name: str, value: Any) -> None:
+        """Of the module of that name."""
+        setattr(self.model.get_submodule(module), name, value)
+
     def attributes(self) -> tuple[Hashable, ...]:
         """Numbers, flags and texts that the modules hold, such as the probability of a dropout."""
         return tuple(tuple(map(table.get, names)) for table, names in self._attributes)
@@ -97,7 +103,7 @@ class ModelState:
 def _plain_names(module: torch.nn.Module) -> tuple[str, ...]:
     """Of a module's own attributes, without those that every module has."""
     common = torch.nn.Module().__dict__
-    return tuple(n for n, v in module.__dict__.items() if isinstance(v, (bool, int, float, str)) and n not in common)
+    return tuple(n for n, v in module.__dict__.items() if isinstance(v, PLAIN) and n not in common)
 
 
 def _sizes(modules: Iterable[torch.nn.Module]) -> list[tuple[int, int]]:

@@ -56,6 +56,11 @@ class _Lowering:
 
     def _add_call(self, node: fx.Node) -> None:
         tensors = tensors_of(value(node))
+        if any(tensor.layout != torch.strided for tensor in tensors):
+            raise CaptureError(
+                f"the op {node.target} makes a sparse tensor, and how much memory that takes depends on values: "
+                "only gradients of parameters may be sparse"
+            )
         known = [storage_address(t) in self._by_address for t in tensors]
         effect = has_effect(node)
         if tensors and all(known) and not effect:

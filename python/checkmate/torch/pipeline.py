@@ -37,7 +37,6 @@ from checkmate.torch.runtime import extension_for
 from checkmate.torch.side_effects import run_gradient_hooks
 from checkmate.torch.trace import LossFn, trace_step
 
-
 _MOST_LAYOUTS = 6  # of plans for smaller and smaller budgets
 
 
@@ -62,10 +61,12 @@ class CompiledStep:
     execution: Execution = field(repr=False)
 
     def __call__(self, state: ModelState, batch: Sequence[Any]) -> Any:
-        """Leaves gradients in `.grad`, updates buffers, and returns what the loss function returned."""
+        """Leaves gradients in `.grad`, updates buffers and attributes, and returns what the loss function returned."""
         trace = self.program.trace
         loss, extras = self.execution(state, trace.signature.values(state, batch))
         with torch.no_grad():
+            for (module, name), value in trace.attributes.items():
+                state.set_attribute(module, name, value)
             run_gradient_hooks(state.parameter(name) for name in (*trace.gradients, *trace.signature.accumulated))
         if trace.extras_spec is None:
             return loss

@@ -70,7 +70,11 @@ class NativeStep:
     """
 
     def __init__(
-        self, extension: Any, schedule: Schedule, results: Sequence[fx.Node], replaced: Callable[[Any], Any] = lambda target: target
+        self,
+        extension: Any,
+        schedule: Schedule,
+        results: Sequence[fx.Node],
+        replaced: Callable[[Any], Any] = lambda target: target,
     ) -> None:
         self._extension = extension
         self._replaced = replaced

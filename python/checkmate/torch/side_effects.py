@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import random
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from unittest import mock
 
@@ -14,7 +15,9 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 
 from checkmate.torch.errors import CaptureError
-from checkmate.torch.guards import ModelState
+from checkmate.torch.guards import PLAIN, ModelState
+
+Attributes = dict[tuple[str, str], Any]  # of each module and name, the value
 
 
 def check_hooks(state: ModelState) -> None:
@@ -40,23 +43,33 @@ def run_gradient_hooks(parameters: Iterable[torch.nn.Parameter]) -> None:
 
 
 @contextlib.contextmanager
-def left_alone(state: ModelState, device: torch.device) -> Iterator[None]:
-    """Puts back attributes that a forward pass sets, and the state of the random generators; refuses a step that draws from
-    other generators than torch's, or counts its own calls: a planned step would do neither."""
+def left_alone(state: ModelState, device: torch.device) -> Iterator[Callable[[], Attributes]]:
+    """Puts back attributes that a forward pass sets, hooks that it adds, and the state of the random generators; refuses a step
+    that draws from other generators than torch's, which a planned step would not do.
+
+    Gives a function that tells which attributes were set by then.
+    """
     attributes = [(module, dict(module.__dict__)) for module in state.module_names]
+    containers = [held for _, saved in attributes for held in saved.values() if isinstance(held, (dict, list, set))]
+    contents = [(held, copy.copy(held)) for held in containers]
     before = _other_generators()
     devices = [device] if device.type == "cuda" else []
     drawn: list[str] = []
     try:
-        with torch.random.fork_rng(devices), _real_scale():
-            yield
+        with torch.random.fork_rng(devices), _real_scale(), _seeds_refused():
+            yield lambda: {
+                (state.module_names[module], key): module.__dict__[key]
+                for module, saved in attributes
+                for key, then in saved.items()
+                if isinstance(then, PLAIN) and isinstance(now := module.__dict__.get(key), PLAIN) and now != then
+            }
         drawn = [name for name, generator in _other_generators().items() if not _equal(generator, before[name])]
-        for module, saved in attributes:
-            _refuse_counters(module, state.module_names[module], saved)
     finally:
         for module, saved in attributes:
             module.__dict__.clear()
             module.__dict__.update(saved)
+        for container, saved_contents in contents:
+            _refill(container, saved_contents)
         _restore_generators(before)
     if drawn:
         raise CaptureError(
@@ -65,15 +78,31 @@ def left_alone(state: ModelState, device: torch.device) -> Iterator[None]:
         )
 
 
-def _refuse_counters(module: torch.nn.Module, name: str, saved: dict[str, Any]) -> None:
-    for key, now in module.__dict__.items():
-        then = saved.get(key)
-        counts = isinstance(now, (int, float)) and isinstance(then, (int, float))
-        if counts and not isinstance(now, bool) and now != then:
+def _refill(container: Any, contents: Any) -> None:
+    container.clear()
+    if isinstance(container, list):
+        container.extend(contents)
+    else:
+        container.update(contents)
+
+
+def may_count(attributes: Attributes) -> bool:
+    """Whether a number is among those that were set."""
+    return any(_is_number(value) for value in attributes.values())
+
+
+def refuse_counters(once: Attributes, twice: Attributes) -> None:
+    """Numbers that a second step sets to something else than the first one would make every step another one."""
+    for (module, key), value in twice.items():
+        if _is_number(value) and once.get((module, key)) != value:
             raise CaptureError(
-                f"the forward pass changes the attribute {key} of module {name or type(module).__name__}, which a planned step "
-                "does not do: change it in the training loop, or make it a buffer"
+                f"the forward pass counts up the attribute {key} of {f'module {module}' if module else 'the model'}, which would "
+                "need another plan for each step: change it in the training loop, or make it a buffer"
             )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _other_generators() -> dict[str, Any]:
@@ -91,6 +120,24 @@ def _restore_generators(states: dict[str, Any]) -> None:
 
 def _equal(a: Any, b: Any) -> bool:
     return all(bool((x == y).all()) if hasattr(x, "all") else x == y for x, y in zip(a, b, strict=True))
+
+
+@contextlib.contextmanager
+def _seeds_refused() -> Iterator[None]:
+    """Draws are recorded, seeds are not: a planned step would go on with other numbers than eager."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise CaptureError(
+            "the step seeds torch's generator or sets its state, which a planned step would not do: draw what must repeat before "
+            "the step, and pass it with the batch"
+        )
+
+    names = ("manual_seed", "seed", "set_rng_state")
+    with contextlib.ExitStack() as refusals:
+        for module in (torch, torch.random):
+            for name in names:
+                refusals.enter_context(mock.patch.object(module, name, refuse))
+        yield
 
 
 @contextlib.contextmanager

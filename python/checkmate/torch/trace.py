@@ -4,7 +4,7 @@ Two passes over fake tensors, so that nothing is computed and nothing of the mod
 
 1. `make_fx` over a step that calls `loss_fn` and then `torch.autograd.grad`: forward and backward in one graph,
    with the in-place ops that the model and autograd use.
-2. The same graph traced again through `functionalize`: no op writes into an input any more. What a step changes
+2. The same graph traced again through functionalization: no op writes into an input any more. What a step changes
    (the statistics of batch norm) comes out as a value to be copied into its buffer at the end.
 """
 
@@ -28,10 +28,12 @@ from checkmate.torch.checkpointing import plain_checkpoints
 from checkmate.torch.checks import check_foreign_parameters, check_trainable, checked_loss, loss_of, only_device
 from checkmate.torch.decisions import Decisions, value_is_known
 from checkmate.torch.errors import CaptureError, explain_capture_failure
+from checkmate.torch.functional import held_tensors, without_writes
 from checkmate.torch.fx_utils import Origin, nodes_in, set_origin, storage_address, tensors_of
 from checkmate.torch.guards import ModelState
+from checkmate.torch.layouts import EagerLayouts
 from checkmate.torch.library_shims import as_in_eager
-from checkmate.torch.side_effects import check_hooks, left_alone
+from checkmate.torch.side_effects import Attributes, check_hooks, left_alone, may_count, refuse_counters
 from checkmate.torch.signature import Signature
 
 LossFn = Callable[..., Any]
@@ -51,6 +53,7 @@ class Trace:
     gradients: dict[str, Any]  # of the parameters that have one, and none to add to: a node; if sparse, [indices, values]
     updates: dict[str, fx.Node]  # what buffers, or parameters that the step writes into, are at the end
     device: torch.device
+    attributes: Attributes = field(default_factory=dict)  # that the step sets
     held_bytes: int = 0  # in addition to the inputs, throughout: the state of an optimizer
 
     @property
@@ -73,23 +76,34 @@ def trace_step(state: ModelState, loss_fn: LossFn, batch: Sequence[Any]) -> Trac
     check_trainable(state.parameters())
     check_hooks(state)
 
-    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    mode = EagerLayouts(allow_non_fake_inputs=True)
+
+    def captured(recorder: _Recorder, inputs: list[torch.Tensor]) -> fx.GraphModule:
+        with mode, torch.enable_grad(), plain_checkpoints(), Decisions(recorder.current_module):
+            return make_fx(_as_function(recorder.step))([_fake(mode, t) for t in inputs])
+
     recorder = _Recorder(state, loss_fn, signature)
     with (
-        left_alone(state, device),
+        left_alone(state, device) as attributes_set,
         explain_capture_failure(),
         as_in_eager(value_is_known),
         torch.backends.cudnn.flags(enabled=False),
     ):
-        with mode, torch.enable_grad(), plain_checkpoints(), Decisions(recorder.current_module):
-            traced = make_fx(_as_function(recorder.step))([_fake(mode, t) for t in originals])
+        traced = captured(recorder, originals)
+        attributes = attributes_set()
+        if may_count(attributes):
+            held = dict(zip(signature.model_inputs, originals, strict=False))
+            following = [*(held | recorder.assigned).values(), *originals[len(held) :]]
+            captured(_Recorder(state, loss_fn, signature), following)
+            refuse_counters(attributes, attributes_set())
         recorder.label(traced.graph)
         _forget_questions(traced.graph)
+        constants = held_tensors(traced)
         with mode, torch.no_grad(), torch.fx.traceback.preserve_node_meta():
-            second = _Functional(traced, inputs=len(originals))
-            fakes = [_fake(mode, t).detach() for t in [*originals, *second.constants.values()]]
-            functional = make_fx(torch.func.functionalize(second.run_flat))(*fakes)
-        return _Assembly(functional, recorder, list(second.constants.values())).trace(state, device)
+            fakes = [_fake(mode, t).detach() for t in [*originals, *constants.values()]]
+            functional = make_fx(without_writes(traced, inputs=len(originals)))(*fakes)
+        trace = _Assembly(functional, recorder, list(constants.values())).trace(state, device)
+        return dataclasses.replace(trace, attributes=attributes)
 
 
 def _as_function(step: Callable[[list[torch.Tensor]], Any]) -> Callable[[list[torch.Tensor]], Any]:
@@ -113,7 +127,7 @@ class _Recorder:
     sparse: list[str] = field(default_factory=list)  # of those, whose gradient is sparse
     extras: list[Any] = field(default_factory=list)
     extras_spec: pytree.TreeSpec | None = None
-    assigned: list[str] = field(default_factory=list)  # buffers that the forward pass replaces
+    assigned: dict[str, torch.Tensor] = field(default_factory=dict)  # buffers that the step replaces
     forward_nodes: int = 0
     modules: list[tuple[int, str]] = field(default_factory=list)  # from this node on, this module runs
 
@@ -121,19 +135,21 @@ class _Recorder:
         model = self.state.model
         named = dict(zip(self.signature.model_inputs, flat, strict=False))
         batch = self.signature.batch_from(flat[len(named) :])
-        with _reparametrize_module(model, dict(named), tie_weights=True), self._watch_modules():
-            returned = self.loss_fn(model, *batch)
-            assigned = self.state.assigned_buffers(named)
-        loss = self._loss_of(returned)
-        check_foreign_parameters(loss, named.values())
-        self.forward_nodes = _node_count()
+        # Within it to the end of the backward pass, which may run modules again, as reversible layers do.
+        with _reparametrize_module(model, dict(named), tie_weights=True):
+            with self._watch_modules():
+                returned = self.loss_fn(model, *batch)
+            loss = self._loss_of(returned)
+            check_foreign_parameters(loss, named.values())
+            self.forward_nodes = _node_count()
 
-        trained = {name: named[name] for name in self.signature.parameters if named[name].requires_grad}
-        gradients = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
+            trained = {name: named[name] for name in self.signature.parameters if named[name].requires_grad}
+            gradients = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
+            self.assigned = {name: tensor.detach() for name, tensor in self.state.assigned_buffers(named).items()}
         taken = {storage_address(t) for t in [*flat, loss, *tensors_of(self.extras)]}
-        self.assigned = list(assigned)
-        outputs: list[Any] = [loss, *self.extras, *(tensor.detach() for tensor in assigned.values())]
-        for (name, parameter), gradient in zip(trained.items(), gradients, strict=True):
+        outputs: list[Any] = [loss, *self.extras, *self.assigned.values()]
+        for (name, parameter), returned_gradient in zip(trained.items(), gradients, strict=True):
+            gradient = _sum(parameter.grad, returned_gradient)
             if gradient is None:
                 continue
             self.graded.append(name)
@@ -200,39 +216,9 @@ def _forget_questions(graph: fx.Graph) -> None:
             graph.erase_node(node)
 
 
-class _Functional(fx.Interpreter):
-    """Runs the first trace for the second, in which the tensors that it holds are inputs too."""
-
-    def __init__(self, traced: fx.GraphModule, inputs: int) -> None:
-        super().__init__(traced)
-        self.inputs = inputs
-        self.constants = {n.target: getattr(traced, n.target) for n in traced.graph.nodes if n.op == "get_attr"}
-        self._given: dict[Any, torch.Tensor] = {}
-
-    def run_flat(self, *tensors: torch.Tensor) -> Any:
-        self._given = dict(zip(self.constants, tensors[self.inputs :], strict=True))
-        return self.run(*tensors[: self.inputs], enable_io_processing=False)
-
-    def get_attr(self, target: Any, _args: Any, _kwargs: Any) -> Any:
-        return self._given[target]
-
-    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
-        # The op updates the statistics without saying so in its schema; its newer form says it.
-        if target is aten.native_batch_norm.default and args[3] is not None and args[5]:
-            target = aten._native_batch_norm_legit.default
-        # A tensor of literals is new in each step, and may be written into.
-        if target is aten.lift_fresh.default:
-            target = aten.lift_fresh_copy.default
-        # The op fills in the order of memory, its functional form in that of the indices: other numbers where those differ.
-        if target is aten.bernoulli_.float:
-            super().call_function(target, (_in_memory_order(args[0]), *args[1:]), kwargs)
-            return args[0]
-        return super().call_function(target, args, kwargs)
-
-
-def _in_memory_order(tensor: torch.Tensor) -> torch.Tensor:
-    """A view of a dense tensor that is contiguous."""
-    return tensor.permute(sorted(range(tensor.dim()), key=tensor.stride, reverse=True))
+def _sum(left: torch.Tensor | None, returned: torch.Tensor | None) -> torch.Tensor | None:
+    """Of what a backward pass within the backward pass has left in `.grad`, and what the outer one returned."""
+    return returned if left is None else left if returned is None else left + returned
 
 
 def _own_gradient(parameter: torch.Tensor, gradient: torch.Tensor, taken: set[int]) -> torch.Tensor:

@@ -15,6 +15,7 @@ import torch
 from checkmate import Error, Plan
 from checkmate._core import bytes_text
 from checkmate.torch.checks import loss_of
+from checkmate.torch.guards import PLAIN
 from checkmate.torch.memory import peak_bytes, resident_bytes
 from checkmate.torch.pipeline import CompiledStep
 from checkmate.torch.step import Step
@@ -113,9 +114,7 @@ def _process(seen: Verification) -> str:
     return f"resident memory {bytes_text(seen.resident or 0)}{arena}"
 
 
-def verify(
-    step: Step, batch: Sequence[Any], *, eager: bool = True, repeats: int = 3, resident: bool = True
-) -> Verification:
+def verify(step: Step, batch: Sequence[Any], *, eager: bool = True, repeats: int = 3, resident: bool = True) -> Verification:
     """Runs the planned step, the same step without recomputation and (unless `eager` is false) plain PyTorch from the same
     state, and compares them. Restores parameters, gradients, buffers and random generators.
 
@@ -153,9 +152,7 @@ def verify(
     )
 
 
-def _resident(
-    step: Step, planned: CompiledStep, batch: Sequence[Any], restore: Callable[[], None], seconds: float
-) -> int | None:
+def _resident(step: Step, planned: CompiledStep, batch: Sequence[Any], restore: Callable[[], None], seconds: float) -> int | None:
     if planned.program.trace.device.type != "cpu" or not step.group.alone or not hasattr(os, "fork"):
         return None
 
@@ -221,7 +218,7 @@ class _Runs:
 
 @contextmanager
 def _restored(step: Step) -> Iterator[Callable[[], None]]:
-    """Gives a function that puts gradients, buffers and random state back, and calls it at the end."""
+    """Gives a function that puts gradients, buffers, attributes and random state back, and calls it at the end."""
     model = step.model
     device = next(model.parameters()).device
     optimizer = step.options.optimizer
@@ -234,6 +231,7 @@ def _restored(step: Step) -> Iterator[Callable[[], None]]:
         for key, tensor in module._buffers.items()
         if tensor is not None
     ]
+    attributes = [(module, {k: v for k, v in module.__dict__.items() if isinstance(v, PLAIN)}) for module in model.modules()]
     random = torch.get_rng_state()
     random_on_cuda = torch.cuda.get_rng_state(device) if device.type == "cuda" else None
 
@@ -245,6 +243,8 @@ def _restored(step: Step) -> Iterator[Callable[[], None]]:
                 table[key] = buffer.copy_(saved)  # the step may have put another in its place
             for tensor, saved in written:
                 tensor.copy_(saved)
+        for module, plain in attributes:
+            module.__dict__.update(plain)
         for update in undo:
             update()
         torch.set_rng_state(random)
