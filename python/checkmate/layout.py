@@ -94,10 +94,8 @@ def _rows(blocks: Iterable[Block | tuple[int, int, int]]) -> list[tuple[int, int
 
 def _row(index: int, block: Block | tuple[int, int, int]) -> tuple[int, int, int]:
     of = f" of block {index}"
-    parts = (
-        (block.size, block.first, block.last) if isinstance(block, Block) else tuple(_checks.sequence(block, f"block {index}"))
-    )
-    if len(parts) != 3:
+    parts = block if not isinstance(block, Block) else (block.size, block.first, block.last)
+    if len(_checks.sequence(parts, f"block {index}")) != 3:
         raise Error(f"block {index} must be (size, first, last), got {block!r:.60}")
     size, first, last = parts
     return (

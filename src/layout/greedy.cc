@@ -1,6 +1,7 @@
 #include "layout/greedy.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -80,6 +81,93 @@ std::vector<std::uint32_t> falling(const Problem& problem, const Key& key) {
   return order;
 }
 
+/// The largest load while an item lives: the maxima of all ranges of 2^k sections, two of which cover any
+/// range.
+class LargestLoad {
+ public:
+  explicit LargestLoad(const Problem& problem) : maxima_{problem.load} {
+    for (std::size_t half = 1; 2 * half <= problem.load.size(); half *= 2) {
+      const std::vector<Units>& halves = maxima_.back();
+      std::vector<Units> wholes(halves.size() - half);
+      for (std::size_t i = 0; i < wholes.size(); ++i) wholes[i] = std::max(halves[i], halves[i + half]);
+      maxima_.push_back(std::move(wholes));
+    }
+  }
+  Units over(const Problem::Item& item) const {
+    const std::uint32_t width = std::bit_floor(item.last - item.first);
+    const std::vector<Units>& maxima = maxima_[static_cast<std::size_t>(std::countr_zero(width))];
+    return std::max(maxima[item.first], maxima[item.last - width]);
+  }
+
+ private:
+  std::vector<std::vector<Units>> maxima_;
+};
+
+/// What has been placed so far, and the gaps that it leaves.
+class Placed {
+ public:
+  Placed(const Problem& problem, const Conflicts& conflicts, Placement start)
+      : problem_(problem), conflicts_(conflicts), placement_(std::move(start)) {
+    placement_.offsets.resize(problem.size(), Placement::kNowhere);
+    if (!conflicts_.dense()) return;
+    for (std::uint32_t item = 0; item < problem.size(); ++item) {
+      if (has(item)) all_.push_back(taken_by(item));
+    }
+    std::sort(all_.begin(), all_.end());
+  }
+
+  bool has(std::uint32_t item) const { return placement_.offsets[item] != Placement::kNowhere; }
+
+  Units gap_for(std::uint32_t item, Fit fit) {
+    if (!conflicts_.dense()) {
+      all_.clear();
+      for (const std::uint32_t other : conflicts_.of(item)) {
+        if (has(other)) all_.push_back(taken_by(other));
+      }
+      std::sort(all_.begin(), all_.end());
+    }
+    const auto [size, first, last] = problem_.items[item];
+    Units top = 0, offset = Placement::kNowhere, tightest = std::numeric_limits<Units>::max();
+    for (const Taken& taken : all_) {
+      if (taken.first >= last || first >= taken.last) continue;
+      const Units gap = taken.from - top;
+      if (gap >= size && gap < tightest) {
+        offset = top;
+        tightest = gap;
+        if (fit == Fit::kLowest) break;
+      }
+      top = std::max(top, taken.to);
+    }
+    return offset == Placement::kNowhere ? top : offset;
+  }
+
+  void put(std::uint32_t item, Units offset) {
+    placement_.offsets[item] = offset;
+    const Taken taken = taken_by(item);
+    placement_.size = std::max(placement_.size, taken.to);
+    if (conflicts_.dense()) all_.insert(std::upper_bound(all_.begin(), all_.end(), taken), taken);
+  }
+
+  Placement placement() && { return std::move(placement_); }
+
+ private:
+  struct Taken {
+    Units from, to;
+    std::uint32_t first, last;
+    bool operator<(const Taken& other) const { return from < other.from; }
+  };
+  Taken taken_by(std::uint32_t item) const {
+    const auto [size, first, last] = problem_.items[item];
+    const Units offset = placement_.offsets[item];
+    return {offset, offset + size, first, last};
+  }
+
+  const Problem& problem_;
+  const Conflicts& conflicts_;
+  Placement placement_;
+  std::vector<Taken> all_;  // by offset; where conflicts are few, only those of the item in hand
+};
+
 }  // namespace
 
 Placement place_by_time(const Problem& problem) {
@@ -99,50 +187,29 @@ Placement place_by_time(const Problem& problem) {
   return placement;
 }
 
-Placement place_in_order(const Problem& problem, const Conflicts& conflicts,
-                         std::span<const std::uint32_t> order, Fit fit) {
-  constexpr Units kNotPlaced = -1;
-  Placement placement{std::vector<Units>(problem.size(), kNotPlaced), 0};
-  std::vector<std::pair<Units, Units>> taken;  // from, to
-  for (const std::uint32_t item : order) {
-    taken.clear();
-    for (const std::uint32_t other : conflicts.of(item)) {
-      const Units offset = placement.offsets[other];
-      if (offset != kNotPlaced) taken.emplace_back(offset, offset + problem.items[other].size);
-    }
-    std::sort(taken.begin(), taken.end());
-    const Units size = problem.items[item].size;
-    Units top = 0, offset = kNotPlaced, tightest = std::numeric_limits<Units>::max();
-    for (const auto& [from, to] : taken) {
-      if (from - top >= size && from - top < tightest) {
-        offset = top;
-        tightest = from - top;
-        if (fit == Fit::kLowest) break;
-      }
-      top = std::max(top, to);
-    }
-    if (offset == kNotPlaced) offset = top;
-    placement.offsets[item] = offset;
-    placement.size = std::max(placement.size, offset + size);
+std::optional<Placement> place_in_order(const Problem& problem, const Conflicts& conflicts,
+                                        std::span<const std::uint32_t> order, Fit fit, Placement start,
+                                        const std::function<bool()>& stopped) {
+  constexpr std::size_t kItemsPerLook = 256;
+  Placed placed(problem, conflicts, std::move(start));
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i % kItemsPerLook == 0 && stopped()) return std::nullopt;
+    if (!placed.has(order[i])) placed.put(order[i], placed.gap_for(order[i], fit));
   }
-  return placement;
+  return std::move(placed).placement();
+}
+
+std::vector<std::uint32_t> by_size(const Problem& problem) {
+  return falling(problem, [](const Problem::Item& item) { return item.size; });
 }
 
 std::vector<std::vector<std::uint32_t>> greedy_orders(const Problem& problem) {
   using Item = Problem::Item;
-  std::vector<std::uint32_t> fullest_first;
-  {
-    std::vector<Units> fullest(problem.size());
-    for (std::size_t i = 0; i < problem.size(); ++i) fullest[i] = problem.load_over(problem.items[i]);
-    fullest_first.resize(problem.size());
-    std::iota(fullest_first.begin(), fullest_first.end(), 0U);
-    std::stable_sort(fullest_first.begin(), fullest_first.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return std::pair(fullest[a], problem.items[a].size) > std::pair(fullest[b], problem.items[b].size);
-    });
-  }
-  return {falling(problem, [](const Item& i) { return i.size; }),
+  const LargestLoad largest_load(problem);
+  return {by_size(problem),
           falling(problem, [](const Item& i) { return static_cast<double>(i.size) * (i.last - i.first); }),
-          falling(problem, [](const Item& i) { return i.last - i.first; }), std::move(fullest_first)};
+          falling(problem, [](const Item& i) { return i.last - i.first; }),
+          falling(problem, [&](const Item& i) { return std::pair(largest_load.over(i), i.size); })};
 }
 
 }  // namespace checkmate

@@ -6,14 +6,11 @@
 
 #include "core/text.h"
 #include "core/try.h"
-#include "layout/greedy.h"
 #include "layout/problem.h"
+#include "layout/search.h"
 
 namespace checkmate {
 namespace {
-
-using Units = Problem::Units;
-using Clock = std::chrono::steady_clock;
 
 Error invalid(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
 
@@ -48,47 +45,6 @@ Result<void> check_blocks(std::span<const Block> blocks, std::int64_t alignment)
   return {};
 }
 
-class Search {
- public:
-  Search(const Problem& problem, const LayoutOptions& options, std::stop_token stop)
-      : problem_(problem), options_(options), stop_(std::move(stop)) {}
-
-  Placement run() {
-    offer(place_by_time(problem_));
-    if (finished()) return std::move(best_);
-    const Conflicts conflicts(problem_);
-    for (const auto& order : greedy_orders(problem_)) {
-      for (const Fit fit : {Fit::kLowest, Fit::kTightest}) {
-        if (finished()) return std::move(best_);
-        offer(place_in_order(problem_, conflicts, order, fit));
-      }
-    }
-    return std::move(best_);
-  }
-
-  std::uint64_t moves() const { return moves_; }
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-
- private:
-  void offer(Placement placement) {
-    if (!best_.offsets.empty() && placement.size >= best_.size) return;
-    best_ = std::move(placement);
-    if (options_.on_progress) options_.on_progress({seconds(), bytes(best_.size), bytes(problem_.peak)});
-  }
-  Bytes bytes(Units units) const { return options_.alignment * units; }
-  bool finished() const {
-    return best_.size == problem_.peak || (options_.capacity && bytes(best_.size) <= *options_.capacity) ||
-           stop_.stop_requested() || seconds() >= options_.time_limit.count();
-  }
-
-  const Problem& problem_;
-  const LayoutOptions& options_;
-  std::stop_token stop_;
-  Clock::time_point start_ = Clock::now();
-  Placement best_;
-  std::uint64_t moves_ = 0;
-};
-
 }  // namespace
 
 Result<LayoutResult> lay_out(std::span<const Block> blocks, const LayoutOptions& options,
@@ -106,7 +62,7 @@ Result<LayoutResult> lay_out(std::span<const Block> blocks, const LayoutOptions&
   if (const Result<void> sound = check_layout(blocks, result.layout); !sound)
     throw std::logic_error("a layout that was found is wrong: " + sound.error().message);
   result.peak = options.alignment * problem.peak;
-  result.optimal = placement.size == problem.peak;
+  result.optimal = search.optimal();
   result.moves = search.moves();
   result.seconds = search.seconds();
   return result;

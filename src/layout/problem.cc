@@ -32,10 +32,6 @@ std::vector<std::uint32_t> section_starts(const std::vector<Block>& blocks) {
 
 }  // namespace
 
-Problem::Units Problem::load_over(const Item& item) const {
-  return *std::max_element(load.begin() + item.first, load.begin() + item.last);
-}
-
 Problem problem_of(std::span<const Block> blocks, Bytes alignment) {
   Problem problem;
   std::vector<Block> living;
@@ -68,6 +64,13 @@ Problem problem_of(std::span<const Block> blocks, Bytes alignment) {
   return problem;
 }
 
+Problem large_items(const Problem& problem, Problem::Units least) {
+  std::vector<Block> blocks;
+  for (const Problem::Item& item : problem.items)
+    blocks.push_back({Bytes{item.size < least ? 0 : item.size}, item.first, item.last});
+  return problem_of(blocks, Bytes{1});
+}
+
 Conflicts::Conflicts(const Problem& problem)
     : problem_(problem), leaves_(std::bit_ceil(std::max(problem.section_count, 1U))) {
   covering_ = Rows<std::uint32_t>::by_row(2 * std::size_t{leaves_}, [&](const auto& add) {
@@ -90,8 +93,10 @@ Conflicts::Conflicts(const Problem& problem)
   }
   std::partial_sum(ended.begin(), ended.end(), ended.begin());
   std::partial_sum(begun.begin(), begun.end(), begun.begin());
-  for (const Problem::Item& item : problem.items) count_ += begun[item.last] - ended[item.first] - 1;
-  if (count_ > kKeptConflicts) return;
+  std::uint64_t count = 0;
+  for (const Problem::Item& item : problem.items) count += begun[item.last] - ended[item.first] - 1;
+  dense_ = count / std::max<std::size_t>(problem.size(), 1) > problem.size() / 16;
+  if (dense_ || count > kKeptConflicts) return;
   for (std::uint32_t i = 0; i < problem.size(); ++i) {
     visit(i, [&](std::uint32_t other) { lists_.push_item(other); });
     lists_.end_row();

@@ -30,26 +30,31 @@ struct Problem {
   std::vector<std::uint32_t> block;  ///< per item, which block it is
 
   std::size_t size() const { return items.size(); }
-  Units load_over(const Item& item) const;  ///< the largest while it lives
 };
 
 /// The blocks must be valid, the sum of their sizes small enough.
 Problem problem_of(std::span<const Block> blocks, Bytes alignment);
 
+/// Those of its items that have at least so many units; their `block` is the item's index.
+Problem large_items(const Problem& problem, Problem::Units least);
+
 /// Offsets of a problem's items.
 struct Placement {
+  static constexpr Problem::Units kNowhere = -1;
   std::vector<Problem::Units> offsets;
   Problem::Units size = 0;
 };
 
 /// Which items conflict with an item. Lists are kept where they are not too long together; otherwise they are
-/// collected on demand from a segment tree over the sections, in O(log sections + length).
+/// collected on demand from a segment tree over the sections, in O(log sections + length). O(n log n) memory,
+/// and at most 64 MiB of lists.
 class Conflicts {
  public:
   explicit Conflicts(const Problem& problem);
   /// Valid until the next call.
   std::span<const std::uint32_t> of(std::uint32_t item) const;
-  std::uint64_t count() const { return count_; }
+  /// So many conflicts that it is faster to look at all items, in a useful order, than to sort a list.
+  bool dense() const { return dense_; }
 
  private:
   template <class Visit>
@@ -59,8 +64,7 @@ class Conflicts {
   std::uint32_t leaves_ = 1;
   Rows<std::uint32_t> covering_;  // per node of the tree, the items that span it but not its parent
   Rows<std::uint32_t> starting_;  // per section, the items that begin there
-  std::uint64_t count_ = 0;
-  bool kept_ = false;
+  bool dense_ = false, kept_ = false;
   Rows<std::uint32_t> lists_;
   mutable std::vector<std::uint32_t> scratch_;
 };

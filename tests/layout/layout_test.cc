@@ -143,6 +143,33 @@ TEST(LayOut, IsOptimalWhereItSaysSo) {
   }
 }
 
+TEST(LayOut, IsTheSameForTheSameSeed) {
+  std::mt19937_64 random(7);
+  const auto blocks = random_blocks(random, 300, 200, 1'000'000);
+  const LayoutResult result = *lay_out(blocks, by_moves(1000));
+  EXPECT_EQ(result.moves, 1000U);  // more would make it smaller still
+  EXPECT_EQ(result.layout, lay_out(blocks, by_moves(1000))->layout);
+}
+
+TEST(LayOut, StopsAtTheCapacity) {
+  std::mt19937_64 random(7);
+  const auto blocks = random_blocks(random, 300, 200, 1'000'000);
+  const LayoutResult best = *lay_out(blocks, by_moves(1000));
+  LayoutOptions options = by_moves(1000);
+  options.capacity = best.layout.size;
+  const LayoutResult result = *lay_out(blocks, options);
+  EXPECT_LE(result.layout.size, *options.capacity);
+  EXPECT_LT(result.moves, best.moves);
+}
+
+TEST(LayOut, TakesManySmallBlocks) {
+  std::mt19937_64 random(8);
+  auto blocks = random_blocks(random, 5000, 10, 100);  // none is a thousandth of the peak
+  EXPECT_TRUE(check_layout(blocks, lay_out(blocks, by_moves(100))->layout));
+  blocks.push_back({50'000_B, 0, 10});
+  EXPECT_TRUE(check_layout(blocks, lay_out(blocks, by_moves(100))->layout));
+}
+
 TEST(LayOut, StopsAtOnceWithALayout) {
   std::mt19937_64 random(2);
   const auto blocks = random_blocks(random, 300, 100, 1000);

@@ -277,13 +277,14 @@ def _record_of(cost: UnitCost) -> list[Any]:
 def _costs_from(record: Any, program: Program) -> list[UnitCost] | None:
     """What the cache says, if it can be that of this program."""
     try:
-        costs = [_cost_from(*each, unit) for each, unit in zip(record, program.units, strict=True)]
+        costs = [_cost_from(each, unit) for each, unit in zip(record, program.units, strict=True)]
     except (TypeError, ValueError):
         return None
     return costs
 
 
-def _cost_from(cost: Any, workspace: Any, made: Any, allocations: Any, unit: Unit) -> UnitCost:
+def _cost_from(record: Any, unit: Unit) -> UnitCost:
+    cost, workspace, made, allocations = record
     if len(made) != len(unit.makes):
         raise ValueError(made)
     return UnitCost(_amount(cost), _amount(workspace), tuple(map(_amount, made)), _allocations_from(allocations, unit))
