@@ -42,7 +42,7 @@ class Addresses:
     allocations: list[list[tuple[int, int]]]  # of each run: bytes, and the offset or _OUTSIDE
     size: int
     peak: int  # the most bytes of these that live at once
-    outside: int  # the most bytes that live outside of the arena at once
+    outside: int  # bytes of results that lie outside of the arena
 
     @property
     def total(self) -> int:
@@ -80,9 +80,9 @@ class _Blocks:
     def laid_out(self, run_count: int, capacity: int | None, time_limit: float) -> Addresses:
         """At addresses within the capacity, if that is found in time."""
         end = self.moment + 1
-        inside = [b for b in self.blocks if b.bytes >= _SMALLEST and (b.last is not None or b.gradient)]
-        chosen = set(map(id, inside))
-        outside = _peak([b for b in self.blocks if id(b) not in chosen], end)
+        counted = [b for b in self.blocks if b.bytes >= _SMALLEST]
+        inside = [b for b in counted if b.last is not None or b.gradient]
+        outside = sum(b.bytes for b in counted if b.last is None and not b.gradient)
         found = lay_out(
             [(b.bytes, b.first, end if b.last is None else b.last) for b in inside],
             capacity=None if capacity is None else max(0, capacity - outside),
@@ -190,12 +190,3 @@ def _gradient_storages(program: Program) -> set[int]:
     gradients = {node for node in trace.gradients.values() if isinstance(node, fx.Node)}
     others = {program.storage_of[node] for node in trace.outputs if node not in gradients}
     return {program.storage_of[node] for node in gradients} - others
-
-
-def _peak(blocks: Sequence[_Block], end: int) -> int:
-    changes = [(b.first, b.bytes) for b in blocks] + [(end if b.last is None else b.last, -b.bytes) for b in blocks]
-    held = highest = 0
-    for _, change in sorted(changes):
-        held += change
-        highest = max(highest, held)
-    return highest
