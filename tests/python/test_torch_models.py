@@ -265,6 +265,31 @@ def test_a_buffer_that_is_replaced_is_updated(cache: Path) -> None:
     assert torch.equal(model.average, twin.average)  # type: ignore[arg-type]
 
 
+def test_rotary_embeddings_that_grow_with_the_sequence(cache: Path) -> None:
+    config = transformers.LlamaConfig(
+        vocab_size=50,
+        hidden_size=16,
+        intermediate_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        max_position_embeddings=16,
+        rope_parameters={"rope_type": "dynamic", "factor": 2.0, "rope_theta": 10000.0},
+        use_cache=False,
+    )
+    model = transformers.LlamaForCausalLM(config)
+    twin = copy.deepcopy(model)
+
+    def loss_fn(model: nn.Module, tokens: torch.Tensor) -> torch.Tensor:
+        loss: torch.Tensor = model(input_ids=tokens, labels=tokens).loss
+        return loss
+
+    step = checkmate.compile(model, loss_fn, (torch.zeros(2, 12, dtype=torch.long),), cache=cache, costs="flops")
+    for length in (12, 24, 12):  # beyond 16, and back
+        tokens = torch.randint(50, (2, length))
+        assert torch.equal(step(tokens), loss_fn(twin, tokens))
+        assert model.model.rotary_emb.max_seq_len_cached == twin.model.rotary_emb.max_seq_len_cached
+
+
 @pytest.mark.parametrize(("draw", "name"), [(random.random, "Python's random module"), (np.random.rand, "numpy.random")])
 def test_random_numbers_from_elsewhere_are_refused_and_not_drawn(draw: Callable[[], float], name: str) -> None:
     before = draw.__self__.getstate() if draw is random.random else np.random.get_state()  # type: ignore[attr-defined]

@@ -66,6 +66,16 @@ def test_hooks_that_a_forward_pass_adds_are_taken_away_with_the_flag_that_says_s
     assert torch.equal(step(x), expected)
 
 
+def test_containers_that_refuse_to_be_changed_are_left_alone() -> None:
+    class Frozen(dict[str, int]):
+        def clear(self) -> None:
+            raise TypeError("frozen")
+
+    model = nn.Linear(4, 4)
+    model.config = Frozen(width=4)  # type: ignore[assignment]
+    same_bits(model, networks.squared, torch.randn(2, 4))
+
+
 class Reversible(torch.autograd.Function):
     """Keeps its input, and runs the layer again in its backward pass."""
 

@@ -103,10 +103,9 @@ class Decisions(TorchFunctionMode):
         try:
             return func(*args, **kwargs)
         except DataDependentOutputException:
-            tracer = _tracer()
-            with unset_fake_temporarily(), disable_proxy_modes_tracing(), torch.no_grad():
-                constant = _without_inputs(tensor, tracer)
-                if constant is not None:
+            constant = known_value(tensor)
+            if constant is not None:
+                with unset_fake_temporarily(), disable_proxy_modes_tracing():
                     return func(constant, *args[1:], **kwargs)
             frame = _asking_frame()
             passing = _passing_answer(frame) if name in ("__bool__", "item") else None
@@ -117,6 +116,13 @@ class Decisions(TorchFunctionMode):
                     "torch.where, or compute them before the step"
                 ) from None
             return passing if name == "__bool__" or tensor.dtype == torch.bool else _Agreeable(passing)
+
+
+def known_value(tensor: torch.Tensor) -> torch.Tensor | None:
+    """What a traced tensor is in every step; None if an input or a random number has a part in it."""
+    tracer = _tracer()
+    with unset_fake_temporarily(), disable_proxy_modes_tracing(), torch.no_grad():
+        return _without_inputs(tensor, tracer)
 
 
 def value_is_known(tensor: torch.Tensor) -> bool:

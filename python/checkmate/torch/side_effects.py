@@ -6,6 +6,7 @@ import contextlib
 import copy
 import random
 import sys
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from unittest import mock
@@ -17,6 +18,7 @@ from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 from checkmate.torch.errors import CaptureError
 from checkmate.torch.guards import PLAIN, ModelState
 
+_CONTAINERS = (dict, OrderedDict, list, set)  # and no types of libraries, which may refuse to be changed
 Attributes = dict[tuple[str, str], Any]  # of each module and name, the value
 
 
@@ -50,7 +52,7 @@ def left_alone(state: ModelState, device: torch.device) -> Iterator[Callable[[],
     Gives a function that tells which attributes were set by then.
     """
     attributes = [(module, dict(module.__dict__)) for module in state.module_names]
-    containers = [held for _, saved in attributes for held in saved.values() if isinstance(held, (dict, list, set))]
+    containers = [held for _, saved in attributes for held in saved.values() if type(held) in _CONTAINERS]
     contents = [(held, copy.copy(held)) for held in containers]
     before = _other_generators()
     devices = [device] if device.type == "cuda" else []

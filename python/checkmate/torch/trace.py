@@ -26,7 +26,7 @@ from torch.utils import _pytree as pytree
 
 from checkmate.torch.checkpointing import plain_checkpoints
 from checkmate.torch.checks import check_foreign_parameters, check_trainable, checked_loss, loss_of, only_device
-from checkmate.torch.decisions import Decisions, value_is_known
+from checkmate.torch.decisions import Decisions, known_value, value_is_known
 from checkmate.torch.errors import CaptureError, explain_capture_failure
 from checkmate.torch.functional import held_tensors, without_writes
 from checkmate.torch.fx_utils import Origin, nodes_in, set_origin, storage_address, tensors_of
@@ -146,6 +146,7 @@ class _Recorder:
             trained = {name: named[name] for name in self.signature.parameters if named[name].requires_grad}
             gradients = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
             self.assigned = {name: tensor.detach() for name, tensor in self.state.assigned_buffers(named).items()}
+        self._make_numbers_of_known_attributes()
         taken = {storage_address(t) for t in [*flat, loss, *tensors_of(self.extras)]}
         outputs: list[Any] = [loss, *self.extras, *self.assigned.values()]
         for (name, parameter), returned_gradient in zip(trained.items(), gradients, strict=True):
@@ -164,6 +165,13 @@ class _Recorder:
         """Whose forward pass runs, in words."""
         name = self.modules[-1][1] if self.modules else ""
         return f"module {name}" if name else "the model or the loss function"
+
+    def _make_numbers_of_known_attributes(self) -> None:
+        """A length that was computed as a tensor is a number all the same."""
+        for module in self.state.module_names:
+            for key, held in module.__dict__.items():
+                if isinstance(held, FakeTensor) and held.dim() == 0 and (known := known_value(held)) is not None:
+                    module.__dict__[key] = known.item()
 
     def _loss_of(self, returned: Any) -> torch.Tensor:
         loss = loss_of(returned)
