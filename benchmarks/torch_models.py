@@ -70,10 +70,13 @@ def hold(training: models.Training, tell: Tell, options: argparse.Namespace) -> 
             record["notes"].append(f"{budget} is infeasible: planned at {least / MIB:.1f} MiB")
             step = compiled(least)
         tell(f"verify at {budget}")
-        record["runs"] += [run(budget, checkmate.verify(step, each, repeats=1)) for each in batches]
+        record["runs"] += [run(budget, checkmate.verify(step, each, repeats=1, resident=False)) for each in batches]
+        record["unplanned"] = record.get("unplanned", 0) + getattr(step._latest.execution, "unplanned", 0)
     wrong = [r for r in record["runs"] if r["numbers"]]
     off = [r for r in record["runs"] if r["peak_off"]]
     record["outcome"] = "numbers" if wrong else "peak" if off else "holds"
+    if record["unplanned"]:
+        record["notes"].append(f"{record['unplanned']} allocations without their planned address")
     if wrong or off:
         record["reason"] = wrong[0]["numbers"] if wrong else off[0]["peak_off"]
     return record

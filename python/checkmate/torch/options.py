@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from checkmate import Error, Plan
+from checkmate._core import parse_bytes
 from checkmate.progress import ProgressOption
 from checkmate.torch.optimizer import StepOptimizer
 
@@ -28,6 +29,11 @@ class Options:
     progress: ProgressOption
     process_group: Any
     optimizer: StepOptimizer | None
+
+    @property
+    def reserved_bytes(self) -> int:
+        """The reserve as a number."""
+        return parse_bytes(self.reserve) if isinstance(self.reserve, str) else self.reserve
 
     def __post_init__(self) -> None:
         if self.costs not in ("measured", "flops"):

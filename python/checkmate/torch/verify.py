@@ -127,10 +127,15 @@ def verify(step: Step, batch: Sequence[Any], *, eager: bool = True, repeats: int
     keep_all = planned.with_plan(Plan.keep_all(planned.graph))
     with _restored(step) as restore:
         runs = _Runs(step, planned, restore, repeats)
-        ours, kept, *others = runs.measure(
-            lambda: step.execute(planned, batch),
-            lambda: step.execute(keep_all, batch),
-            *([lambda: _eager(step, batch)] if eager else []),
+        ours, kept, *others = (
+            runs.result(lambda: step.execute(planned, batch)),
+            runs.result(lambda: step.execute(keep_all.generated(), batch)),  # by code of its own
+            *([runs.result(lambda: _eager(step, batch))] if eager else []),
+        )
+        runs.time(
+            (ours, lambda: step.execute(planned, batch)),
+            (kept, lambda: step.execute(keep_all, batch)),
+            *((plain, lambda: _eager(step, batch)) for plain in others),
         )
         plain = others[0] if others else None
         grown = _resident(step, planned, batch, restore, ours.seconds) if resident else None
@@ -192,19 +197,17 @@ class _Runs:
     restore: Callable[[], None]
     repeats: int
 
-    def measure(self, *runs: Callable[[], Any]) -> list[_Result]:
-        results = [self._result(run) for run in runs]
-        # In turns, so that what else the machine does falls on all of them.
+    def time(self, *runs: tuple[_Result, Callable[[], Any]]) -> None:
+        """In turns, so that what else the machine does falls on all of them."""
         for _ in range(self.repeats):
-            for run, result in zip(runs, results, strict=True):
+            for result, run in runs:
                 self.restore()
                 begin = time.perf_counter()
                 run()
                 result.seconds = min(result.seconds, time.perf_counter() - begin)
         self.restore()
-        return results
 
-    def _result(self, run: Callable[[], Any]) -> _Result:
+    def result(self, run: Callable[[], Any]) -> _Result:
         loss = loss_of(run()).detach()
         gradients = [None if p.grad is None else p.grad.cpu().clone() for p in self.step.model.parameters()]
         buffers = [b.detach().cpu().clone() for b in [*self.step.model.buffers(), *self.step.written_parameters()]]
