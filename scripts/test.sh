@@ -41,6 +41,6 @@ cat build/beside.log
 # Nothing beside these: some live off speed.
 run_ctest release -L release
 run_ctest asan
-run_ctest tsan -R '^(Portfolio|Incumbent)[.]'
+run_ctest tsan -R '^(Portfolio|Incumbent|Arenas|ExecutorTest)[.]'
 
 python3 scripts/results.py total

@@ -9,7 +9,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "checkmate/rows.h"
@@ -27,17 +26,16 @@ class Kernel {
   /// Such as `aten::add` and `Tensor`. Throws c10::Error for an op that torch does not have.
   static Kernel op(const std::string& name, const std::string& overload);
   /// Anything else: a compiled kernel, a function of another language. Its allocations have no planned places.
-  static Kernel function(std::function<void(Stack&)> function) { return Kernel(std::move(function)); }
+  static Kernel function(std::function<void(Stack&)> function);
 
   /// Of an op, null of a function.
   const c10::FunctionSchema* schema() const;
-  bool is_op() const { return std::holds_alternative<c10::OperatorHandle>(run_); }
+  bool is_op() const { return op_.has_value(); }
   void operator()(Stack& stack) const;
 
  private:
-  using Function = std::function<void(Stack&)>;
-  explicit Kernel(std::variant<c10::OperatorHandle, Function> run) : run_(std::move(run)) {}
-  std::variant<c10::OperatorHandle, Function> run_;
+  std::optional<c10::OperatorHandle> op_;
+  std::function<void(Stack&)> function_;
 };
 
 /// An argument of type Tensor.

@@ -211,19 +211,24 @@ class Checker {
 }  // namespace
 
 Kernel Kernel::op(const std::string& name, const std::string& overload) {
-  return Kernel(c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), overload.c_str()));
+  Kernel kernel;
+  kernel.op_ = c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), overload.c_str());
+  return kernel;
 }
 
-const c10::FunctionSchema* Kernel::schema() const {
-  const auto* handle = std::get_if<c10::OperatorHandle>(&run_);
-  return handle != nullptr ? &handle->schema() : nullptr;
+Kernel Kernel::function(std::function<void(Stack&)> function) {
+  Kernel kernel;
+  kernel.function_ = std::move(function);
+  return kernel;
 }
+
+const c10::FunctionSchema* Kernel::schema() const { return op_ ? &op_->schema() : nullptr; }
 
 void Kernel::operator()(Stack& stack) const {
-  if (const auto* handle = std::get_if<c10::OperatorHandle>(&run_)) {
-    handle->callBoxed(stack);
+  if (op_) {
+    op_->callBoxed(stack);
   } else {
-    std::get<Function>(run_)(stack);
+    function_(stack);
   }
 }
 
