@@ -124,9 +124,7 @@ def main() -> int:
     if options.child:
         print(json.dumps(child(*options.child, options.time_limit)))
         return 0
-    print(
-        "MiB: resident memory of the steps, planned peak, arena, difference, overhead; above the loaded model; CPU s; faults"
-    )
+    print("MiB: resident memory of the steps, planned peak, arena, difference, overhead; above the loaded model; CPU s; faults")
     records = []
     for name in options.models.split(","):
         for budget in options.budgets.split(","):

@@ -102,7 +102,11 @@ Status status_of(std::string_view text) {
 }
 
 std::string to_html(const Graph& graph, const Plan& plan, std::int64_t budget, std::string_view order,
-                    std::string method, std::int64_t lower_bound, const std::vector<PointRow>& points) {
+                    std::string method, std::int64_t lower_bound, std::optional<std::int64_t> arena,
+                    std::optional<std::int64_t> resident, const std::vector<PointRow>& points) {
+  const auto bytes_of = [](const std::optional<std::int64_t>& count) {
+    return count ? std::optional(Bytes{*count}) : std::nullopt;
+  };
   const auto cost_of = [](const std::optional<std::int64_t>& count) {
     return count ? std::optional(Cost{*count}) : std::nullopt;
   };
@@ -110,6 +114,8 @@ std::string to_html(const Graph& graph, const Plan& plan, std::int64_t budget, s
                         .order = order_of(order),
                         .method = std::move(method),
                         .lower_bound = Cost{lower_bound},
+                        .arena = bytes_of(arena),
+                        .resident = bytes_of(resident),
                         .points = {}};
   for (const auto& [point_budget, point_method, status, cost, bound] : points) {
     options.points.push_back({.budget = Bytes{point_budget},
@@ -163,7 +169,7 @@ void bind_plan(nb::module_& module) {
   module.def("plan_to_json", to_json, "graph"_a, "plan"_a, "budget"_a, "order"_a, "cost"_a, "peak"_a,
              "lower_bound"_a, "method"_a, "seed"_a, Unlocked());
   module.def("report_html", to_html, "graph"_a, "plan"_a, "budget"_a, "order"_a, "method"_a, "lower_bound"_a,
-             "points"_a, Unlocked());
+             "arena"_a.none(), "resident"_a.none(), "points"_a, Unlocked());
   module.def(
       "read_plan",
       [](const std::string& path, const Graph& graph) { return value_or_raise(read_plan(path, graph)); },

@@ -192,10 +192,11 @@ class Plan:
         """Writes ``to_json()`` to a file, as a whole or not at all."""
         _core.write_file(_checks.path(path), self.to_json())
 
-    def to_html(self, points: Iterable[SweepPoint] = ()) -> str:
+    def to_html(self, points: Iterable[SweepPoint] = (), *, arena: int | None = None, resident: int | None = None) -> str:
         """The page of docs/report.md: the plan next to keep-all, in one file that works offline.
 
-        ``points``: of :func:`checkmate.sweep` on the same graph, for overhead against budget.
+        ``points``: of :func:`checkmate.sweep` on the same graph, for overhead against budget. ``arena``, ``resident``: bytes of
+        addresses that all tensors lie in, and of a process that ran the plan, with fixed memory; the page shows them.
         """
         return _core.report_html(
             handle_of(self.graph),
@@ -204,6 +205,8 @@ class Plan:
             self.order,
             self.method,
             self.lower_bound,
+            arena,
+            resident,
             [self._point_row(point) for point in points],
         )
 

@@ -24,8 +24,16 @@ function fillHeadline(model) {
   const ops = raw.recomputed.length / 3;
   const beside = saved > 0 ? `the plan needs ${percentText(saved)} less` : saved < 0 ? `the plan needs ${percentText(-saved)} more` : "the plan needs as much";
   const of = answer.budget === null ? "no budget was given" : `of a budget of ${bytesText(answer.budget)}`;
+  const process = () => [
+    tile(
+      "In the process",
+      bytesText(answer.resident ?? answer.arena),
+      answer.resident === null ? "of addresses, all tensors in one arena" : `resident; the arena has ${bytesText(answer.arena)}`,
+    ),
+  ];
   byId("headline").replaceChildren(
     tile("Peak memory", bytesText(plan.peak), of),
+    ...(answer.arena === null ? [] : process()),
     tile("Keeping everything", bytesText(keepAll.peak), beside),
     tile("Overhead", timesText(answer.overhead), extra > 0 ? `${model.costText(extra)} more than ${model.costText(keepAll.cost)}` : runs > 0 ? "what is computed twice costs nothing" : "nothing is computed twice"),
     tile(

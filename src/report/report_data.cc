@@ -86,6 +86,8 @@ void write_answer(JsonWriter& json, const Graph& graph, const Simulation& run, c
   json.key("answer").begin_object().member("method", options.method);
   json.member("order", to_string(options.order));
   write_optional(json, "budget", options.budget.has_value(), options.budget.value_or(Bytes{}).count());
+  write_optional(json, "arena", options.arena.has_value(), options.arena.value_or(Bytes{}).count());
+  write_optional(json, "resident", options.resident.has_value(), options.resident.value_or(Bytes{}).count());
   json.member("overhead", overhead(graph, run.cost)).member("bound", bound.count());
   json.member("boundOverhead", overhead(graph, bound)).member("gap", gap);
   json.member("optimal", gap <= 1e-9).end_object();

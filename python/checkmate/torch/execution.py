@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -36,15 +37,19 @@ def planned_schedule(program: Program, plan: Plan) -> Schedule:
 
 
 class GeneratedExecution:
-    """By a generated Python function."""
+    """By a generated Python function. On a GPU its tensors come from a pool of their own, so that what else the program
+    allocates does not fragment it; not tested on a machine with one."""
 
     def __init__(self, planned: Schedule) -> None:
         self._trace = planned.program.trace
         self._run = generate(planned)
+        device = self._trace.device
+        self._pool = torch.cuda.MemPool() if device.type == "cuda" else None
 
     def __call__(self, state: ModelState, inputs: list[torch.Tensor]) -> tuple[torch.Tensor, list[Any]]:
         """One step."""
-        with below_autograd():
+        pool = torch.cuda.use_mem_pool(self._pool, self._trace.device) if self._pool is not None else contextlib.nullcontext()
+        with below_autograd(), pool:
             loss, extras, gradients, updates = self._run(inputs)
         _hand_out(
             state,

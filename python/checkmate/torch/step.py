@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from checkmate import Error, Graph, Plan, SweepPoint
+from checkmate._core import write_file
 from checkmate.torch.checks import checked_batch
 from checkmate.torch.distributed import Group
 from checkmate.torch.guards import Guard, ModelState
@@ -72,9 +73,12 @@ class Step:
     def __repr__(self) -> str:
         return f"<checkmate.torch.Step of {type(self.model).__name__}: {self.plan!r}>"
 
-    def report(self, path: str | os.PathLike[str], points: Iterable[SweepPoint] = ()) -> None:
-        """Writes the page of docs/report.md: the plan next to the step without recomputation."""
-        self.plan.report(path, points)
+    def report(self, path: str | os.PathLike[str], points: Iterable[SweepPoint] = (), *, resident: int | None = None) -> None:
+        """Writes the page of docs/report.md: the plan next to the step without recomputation, its arena, and ``resident``, if
+        :func:`checkmate.verify` has measured it."""
+        addresses = self._latest.addresses
+        arena = None if addresses is None else addresses.total + self.graph.fixed_bytes
+        write_file(os.fspath(path), self.plan.to_html(points, arena=arena, resident=resident))
 
     def _repr_html_(self) -> str | None:
         return self.plan._repr_html_()
