@@ -3,7 +3,7 @@
 # finding, whose input is then in build/.
 set -eu
 cd "$(dirname "$0")/.."
-for target in graph node_link plan zoo; do
+for target in blocks graph node_link plan zoo; do
   mkdir -p "build/corpus/$target"
   log=build/corpus/$target.log
   if ! "build/fuzz/fuzz/fuzz_$target" -max_total_time="$1" -timeout=10 -rss_limit_mb=2048 -artifact_prefix=build/ \

@@ -5,8 +5,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "checkmate/graph.h"
+#include "checkmate/layout.h"
 #include "checkmate/plan.h"
 #include "checkmate/result.h"
 
@@ -46,6 +48,7 @@ struct PlanRecord {
   std::optional<Cost> lower_bound;
   std::string method;
   std::uint64_t seed = 0;
+  std::optional<Layout> layout = {};  ///< of blocks_of(); check_layout() checks it
   bool operator==(const PlanRecord&) const = default;
 };
 
@@ -54,5 +57,18 @@ struct PlanRecord {
 Result<PlanRecord> read_plan(const std::filesystem::path& path, const Graph& graph);
 Result<PlanRecord> parse_plan(std::string text, const Graph& graph, const std::string& source = "plan");
 std::string plan_to_json(const PlanRecord& record);
+
+/// Blocks from elsewhere, with their names.
+struct BlockTable {
+  std::vector<std::string> ids;
+  std::vector<Block> blocks;
+};
+
+/// CSV with the columns id, lower, upper (moments, `upper` not included) and size, in any order, as
+/// minimalloc reads it. Other columns are ignored.
+Result<BlockTable> read_blocks(const std::filesystem::path& path);
+Result<BlockTable> parse_blocks(std::string_view text, const std::string& source = "blocks");
+/// The same columns and `offset`.
+std::string layout_to_csv(const BlockTable& table, const Layout& layout);
 
 }  // namespace checkmate

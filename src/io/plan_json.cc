@@ -25,9 +25,13 @@ enum PlanField {
   kMethod,
   kSeed,
   kSteps,
-  kFrees
+  kFrees,
+  kLayout
 };
-constexpr std::array<JsonReader::Field, 13> kPlanFields = {{{"format", true},
+enum LayoutField { kSizeBytes, kAlignment, kOffsets };
+constexpr std::array<JsonReader::Field, 3> kLayoutFields = {
+    {{"size_bytes", true}, {"alignment", true}, {"offsets", true}}};
+constexpr std::array<JsonReader::Field, 14> kPlanFields = {{{"format", true},
                                                             {"version", true},
                                                             {"graph_name"},
                                                             {"graph_sha256"},
@@ -39,7 +43,8 @@ constexpr std::array<JsonReader::Field, 13> kPlanFields = {{{"format", true},
                                                             {"method"},
                                                             {"seed"},
                                                             {"steps", true},
-                                                            {"frees"}}};
+                                                            {"frees"},
+                                                            {"layout"}}};
 
 class PlanReader {
  public:
@@ -113,6 +118,9 @@ class PlanReader {
       case kFrees:
         read_frees();
         break;
+      case kLayout:
+        read_layout();
+        break;
       default:
         break;
     }
@@ -131,6 +139,15 @@ class PlanReader {
       freed.clear();
       json_.array([&](std::size_t) { freed.push_back({json_.index()}); });
       record_.plan.frees.push_step(freed);
+    });
+  }
+
+  void read_layout() {
+    Layout& layout = record_.layout.emplace();
+    json_.object(kLayoutFields, JsonReader::Others::kRefuse, [&](std::size_t field) {
+      if (field == kSizeBytes) layout.size = Bytes{json_.integer()};
+      if (field == kAlignment) layout.alignment = Bytes{json_.integer(1)};
+      if (field == kOffsets) json_.array([&](std::size_t) { layout.offsets.emplace_back(json_.integer()); });
     });
   }
 
@@ -190,7 +207,14 @@ std::string plan_to_json(const PlanRecord& record) {
     for (const TensorId tensor : record.plan.frees.after(step)) json.value(tensor.value);
     json.end_array();
   }
-  json.end_array().line().end_object();
+  json.end_array().line();
+  if (record.layout) {
+    json.key("layout").begin_object().member("size_bytes", record.layout->size.count());
+    json.member("alignment", record.layout->alignment.count()).key("offsets").begin_array();
+    for (const Bytes offset : record.layout->offsets) json.value(offset.count());
+    json.end_array().end_object().line();
+  }
+  json.end_object();
   return json.take() + "\n";
 }
 

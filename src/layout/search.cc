@@ -24,6 +24,12 @@ Placement part_of(const Placement& placement, const Problem& part) {
 
 }  // namespace
 
+Search::Level::Level(Problem level_problem, std::uint64_t seed)
+    : problem(std::move(level_problem)), conflicts(problem), repair(problem, conflicts, seed) {
+  constexpr std::size_t kMostForTree = 4096;  // it keeps all conflicts, and goes as deep as there are items
+  if (problem.size() <= kMostForTree) tree.emplace(problem, conflicts, seed);
+}
+
 Placement Search::run() {
   offer(place_by_time(problem_));
   if (finished()) return best_;
@@ -35,12 +41,12 @@ Placement Search::run() {
   const auto least = static_cast<Units>(kLargeShare * static_cast<double>(problem_.peak));
   Problem large_problem = large_items(problem_, least);
   if (large_problem.size() == 0 || large_problem.size() == problem_.size()) {
-    repair_all(all);
+    improve_all(all);
   } else {
     Level large(std::move(large_problem), options_.seed);
     large.best = part_of(best_, large.problem);
     place_greedily(large);
-    repair_large_first(large, all);
+    improve_large_first(large, all);
   }
   return best_;
 }
@@ -57,30 +63,57 @@ void Search::place_greedily(Level& level) {
   }
 }
 
-void Search::repair_all(Level& all) {
+void Search::improve_all(Level& all) {
   while (!finished()) {
-    all.best = best_;
-    if (repair_round(all, bound_)) offer(all.best);
+    if (tree_round(all) || repair_round(all, bound_)) offer(all.best);
   }
 }
 
 /// The large items alone, as long as that succeeds; then all of them, to bring down what sticks out above.
-void Search::repair_large_first(Level& large, Level& all) {
-  if (Placement part = part_of(best_, large.problem); part.size < large.best.size)
-    large.best = std::move(part);
+void Search::improve_large_first(Level& large, Level& all) {
   fill_in(large, all);
   while (!finished()) {
-    if (large.best.size > bound_ && repair_round(large, bound_)) {
+    if (large.best.size > bound_ && (tree_round(large) || repair_round(large, bound_))) {
       fill_in(large, all);
     } else if (best_.size > large.best.size) {
       all.best = best_;
-      if (repair_round(all, std::max(large.best.size, bound_))) offer(all.best);
+      if (tree_round(all) || repair_round(all, std::max(large.best.size, bound_))) offer(all.best);
     }
   }
 }
 
+/// Halves the gap between the smallest size that is known to do and the largest for which nothing was found.
+/// Where that is small, it begins anew from the bound, with more nodes.
+bool Search::tree_round(Level& level) {
+  if (!level.tree || finished()) return false;
+  const Units closed = std::max<Units>(1, problem_.peak / 2000);
+  if (level.round == 0 || level.best.size - level.refuted <= closed) {
+    level.refuted = bound_ - 1;
+    ++level.round;
+  }
+  const bool from_bound = level.refuted < bound_;
+  const Units capacity = from_bound ? bound_ : level.refuted + (level.best.size - level.refuted) / 2;
+  std::uint64_t nodes = (2 * level.problem.size() + 1000) * level.round * level.round;
+  for (std::uint64_t i = 0; i < TreeSearch::kOrders && !finished(); ++i) {
+    if (options_.moves > 0) nodes = std::min(nodes, options_.moves - moves_);
+    const TreeSearch::Outcome outcome = level.tree->run(capacity, nodes, [&] { return finished(); });
+    moves_ += level.tree->nodes();
+    if (outcome == TreeSearch::Outcome::kFound) {
+      level.best = level.tree->placement();
+      return true;
+    }
+    if (outcome == TreeSearch::Outcome::kNone) {
+      bound_ = std::max(bound_, level.tree->needed());  // of all items, if of some
+      break;
+    }
+  }
+  level.refuted = capacity;
+  return false;
+}
+
 /// Tries for a smaller placement, though none below `floor`, until nothing has got better for a while.
 bool Search::repair_round(Level& level, Units floor) {
+  if (finished()) return false;
   constexpr double kPatience = 3000, kMorePatience = 1.3, kMostPatience = 60'000;
   const double excess = static_cast<double>(level.best.size - floor);
   const Units step = std::max<Units>(1, static_cast<Units>(level.share * excess));

@@ -2,12 +2,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <stop_token>
 #include <vector>
 
 #include "layout/greedy.h"
 #include "layout/problem.h"
 #include "layout/repair.h"
+#include "layout/tree_search.h"
 
 namespace checkmate {
 
@@ -27,21 +29,24 @@ class Search {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// Repair of some of the items, which goes on from the best placement of those.
+  /// The searches for some of the items, which go on from the best placement of those.
   struct Level {
-    Level(Problem level_problem, std::uint64_t seed)
-        : problem(std::move(level_problem)), conflicts(problem), repair(problem, conflicts, seed) {}
+    Level(Problem level_problem, std::uint64_t seed);
     Problem problem;
     Conflicts conflicts;
     Repair repair;
+    std::optional<TreeSearch> tree;  ///< unless there are too many items
     Placement best;
-    double share = 0.5;  ///< of the excess that the next round tries to do without
-    int failures = 0;    ///< rounds without success since the last one with
+    Units refuted = 0;       ///< the tree search found nothing of this size, this time round
+    std::uint64_t round{0};  ///< each with more nodes
+    double share = 0.5;      ///< of the excess that the next round tries to do without
+    int failures = 0;        ///< rounds without success since the last one with
   };
 
   void place_greedily(Level& level);
-  void repair_all(Level& all);
-  void repair_large_first(Level& large, Level& all);
+  void improve_all(Level& all);
+  void improve_large_first(Level& large, Level& all);
+  bool tree_round(Level& level);
   bool repair_round(Level& level, Units floor);
   void fill_in(const Level& large, const Level& all);
   void offer(Placement placement);

@@ -24,7 +24,7 @@ TABLE = {
     "<analysis>": "<core> <solve>",
     "<layout>": "<core>",
     "<zoo>": "<core>",
-    "<io>": "<core>",
+    "<io>": "<core> <layout>",
     "<costs>": "<core>",
     "<plot>": "<core> <analysis>",
     "<report>": "<core> <solve> <analysis>",

@@ -33,6 +33,7 @@ RC_GTEST_PROP(PlanJsonProperty, ARoundTripIsExact, (std::uint64_t seed)) {
     record.lower_bound = Cost{11};
     record.method = "keep-all";
     record.seed = seed >> 1U;
+    record.layout = lay_out(*blocks_of(graph, record.plan), {.moves = 1})->layout;
   }
   const Result<PlanRecord> again = parse_plan(plan_to_json(record), graph);
   RC_ASSERT(again.has_value());
@@ -57,6 +58,10 @@ TEST(PlanJson, RefusesWhatIsNoPlanOfTheGraph) {
   EXPECT_THAT(why_not(R"("steps": [-1])"), HasSubstr("at least 0"));
   EXPECT_THAT(why_not(R"("order": "sideways", "steps": [0])"), HasSubstr("\"fixed\" or \"free\""));
   EXPECT_THAT(why_not(R"("budget_bytes": "6GiB", "steps": [0])"), HasSubstr("$.budget_bytes"));
+  EXPECT_THAT(why_not(R"("steps": [0], "layout": {"size_bytes": 1, "alignment": 0, "offsets": []})"),
+              HasSubstr("$.layout.alignment"));
+  EXPECT_THAT(why_not(R"("steps": [0], "layout": {"size_bytes": 1, "alignment": 1})"),
+              HasSubstr("'offsets' is missing"));
   EXPECT_THAT(why_not(R"("order": "fixed")"), HasSubstr("'steps' is missing"));
   EXPECT_THAT(parse_plan(graph_to_json(diamond()), diamond(), "p.json").error().message,
               HasSubstr("another kind of file"));

@@ -130,17 +130,25 @@ TEST(LayOut, IsNeverBelowThePeakAndPassesTheCheck) {
   }
 }
 
-TEST(LayOut, IsOptimalWhereItSaysSo) {
+TEST(LayOut, IsTheSmallestOfFewBlocks) {
   std::mt19937_64 random(6);
-  for (std::uint64_t i = 0; i < testing::share_of(200); ++i) {
-    const auto blocks = random_blocks(random, 6, 8, 9);
-    const LayoutResult result = *lay_out(blocks, by_moves());
-    const std::int64_t smallest = smallest_size(blocks);
-    EXPECT_GE(result.layout.size.count(), smallest);
-    if (result.optimal) {
-      EXPECT_EQ(result.layout.size.count(), smallest);
-    }
+  for (std::uint64_t i = 0; i < testing::share_of(400); ++i) {
+    const auto blocks = random_blocks(random, 7, 9, 9);
+    const LayoutResult result = *lay_out(blocks, by_moves(100'000));
+    EXPECT_TRUE(result.optimal);
+    EXPECT_EQ(result.layout.size.count(), smallest_size(blocks));
   }
+}
+
+TEST(LayOut, ProvesThatThePeakIsNotEnough) {
+  // At most 4 bytes live at once, but there is no way to place them in 4.
+  const std::vector<Block> blocks = {{1_B, 2, 5}, {1_B, 1, 4}, {2_B, 3, 6}, {2_B, 0, 2}, {1_B, 4, 5},
+                                     {2_B, 0, 1}, {1_B, 1, 3}, {2_B, 5, 7}, {2_B, 6, 7}};
+  const LayoutResult result = *lay_out(blocks, by_moves(100'000));
+  EXPECT_EQ(result.peak, 4_B);
+  EXPECT_EQ(result.layout.size, 5_B);
+  EXPECT_TRUE(result.optimal);
+  EXPECT_EQ(smallest_size(blocks), 5);
 }
 
 TEST(LayOut, IsTheSameForTheSameSeed) {

@@ -23,6 +23,7 @@ void add_report(Parser& parser);
 void add_info(Parser& parser);
 void add_simulate(Parser& parser);
 void add_validate(Parser& parser);
+void add_layout(Parser& parser);
 void add_convert(Parser& parser);
 void add_zoo(Parser& parser);
 void add_plot(Parser& parser);

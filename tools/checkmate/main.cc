@@ -23,8 +23,8 @@ int run(int argc, char** argv) {
   add_plot(parser);
   add_reproduce(parser);
 #endif
-  for (const auto add :
-       {add_info, add_simulate, add_validate, add_convert, add_zoo, add_completion, add_reference})
+  for (const auto add : {add_info, add_simulate, add_validate, add_layout, add_convert, add_zoo,
+                         add_completion, add_reference})
     add(parser);
   const int exit_code = parser.run(argc, argv);
   if (std::fflush(stdout) != 0)

@@ -39,6 +39,10 @@ std::vector<std::string> complaints(const Graph& graph, const PlanRecord& record
     found.push_back(fmt::format("the file says lower_bound {}, which is above the cost {}",
                                 record.lower_bound->count(), run->cost.count()));
   }
+  if (record.layout) {
+    const Result<void> sound = check_layout(*blocks_of(graph, record.plan), *record.layout);
+    if (!sound) found.push_back("layout: " + sound.error().message);
+  }
   return found;
 }
 
