@@ -60,6 +60,19 @@ def sequences() -> tuple[nn.Module, Callable[..., Any], tuple[Any, ...]]:
     return model, lambda m, x: m(x)[0].square().mean(), (torch.randn(12, 4, 16),)
 
 
+def arguments() -> tuple[nn.Module, Callable[..., Any], tuple[Any, ...]]:
+    """Ops with a text, a flag, a type, a list of numbers, a number in the place of a tensor, and lists of tensors."""
+    model = nn.Sequential(nn.Linear(16, 16), nn.GELU(approximate="tanh"), nn.Linear(16, 16))
+
+    def loss_fn(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        first, second = model(x).split(8, dim=1)
+        joined = torch.cat([second * 2, first.double().float()], dim=1)[:, torch.arange(15, -1, -1)]
+        padded = nn.functional.pad(joined, (1, 2), value=0.5).masked_fill(torch.ones(8, 19).tril(0).bool(), -1)
+        return torch.logsumexp(padded, dim=[0, 1]) + joined.std(unbiased=False)
+
+    return model, loss_fn, (torch.randn(8, 16),)
+
+
 def layers(width: int = 64) -> tuple[nn.Module, Callable[..., Any], tuple[Any, ...]]:
     model = nn.Sequential(*(each for _ in range(6) for each in (nn.Linear(width, width), nn.Tanh())))
     return model, lambda m, x: m(x).square().mean(), (torch.randn(128, width),)
@@ -87,7 +100,9 @@ def same(first: list[torch.Tensor | None], second: list[torch.Tensor | None]) ->
     return all(a is b or (a is not None and b is not None and torch.equal(a, b)) for a, b in zip(first, second, strict=True))
 
 
-@pytest.mark.parametrize(("case", "budget"), [(images, "85%"), (sentences, "80%"), (sequences, None), (layers, "80%")])
+@pytest.mark.parametrize(
+    ("case", "budget"), [(images, "85%"), (sentences, "80%"), (sequences, None), (layers, "80%"), (arguments, None)]
+)
 def test_numbers_are_those_of_the_generated_function(case: Callable[[], Any], budget: str | None, tmp_path: Path) -> None:
     model, loss_fn, batch = case()
     step = checkmate.compile(model, loss_fn, batch, budget, time_limit=2, cache=tmp_path)
@@ -105,6 +120,15 @@ def test_numbers_are_those_of_the_generated_function(case: Callable[[], Any], bu
     assert same(seen[0], seen[1])
     assert same(seen[0], seen[2])
     assert native(step).unplanned == 0
+
+
+def test_no_op_of_a_model_runs_in_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    calls: list[Any] = []
+    monkeypatch.setattr(runtime, "_of_tensors", lambda target, *_: calls.append(target))
+    for case in (images, sentences, layers, arguments):
+        model, loss_fn, batch = case()
+        checkmate.compile(model, loss_fn, batch, costs="flops", cache=tmp_path)
+    assert not calls
 
 
 @pytest.mark.parametrize("case", [images, sentences, layers])

@@ -1,6 +1,7 @@
 #include "arguments.h"
 
 #include <ATen/ScalarOps.h>
+#include <nanobind/stl/string.h>
 #include <torch/csrc/Device.h>
 #include <torch/csrc/Dtype.h>
 #include <torch/csrc/Layout.h>
@@ -159,6 +160,9 @@ class Filler {
       case c10::TypeKind::TensorType:
         return wrapped_number(given, argument);
       case c10::TypeKind::StringType:
+        if (!PyUnicode_Check(given.ptr())) {
+          refuse(argument);
+        }
         return nb::cast<std::string>(given);
       case c10::TypeKind::DeviceObjType:
         if (!THPDevice_Check(given.ptr())) {
