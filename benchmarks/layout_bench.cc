@@ -12,24 +12,27 @@ namespace checkmate::bench {
 namespace {
 
 constexpr std::string_view kUsage =
-    "layout_bench [--solve-seconds S] [--layout-seconds S] PATH...\n"
+    "layout_bench [--solve-seconds S] [--layout-seconds S] [--capacity B] PATH...\n"
     "  PATH              a graph (.json), blocks (.csv), or a folder of such\n"
     "  --solve-seconds   per plan, by default 3\n"
-    "  --layout-seconds  per layout, by default 2\n";
+    "  --layout-seconds  per layout, by default 2\n"
+    "  --capacity        bytes that are enough\n";
 
-struct Seconds {
+struct Limits {
   double solve = 3;
   double layout = 2;
+  double capacity = 0;
 };
 
 /// The excess over the peak in percent, of all layouts that were printed.
 using Excesses = std::vector<double>;
 
-void measure(const std::string& name, const std::vector<Block>& blocks, const Seconds& seconds,
+void measure(const std::string& name, const std::vector<Block>& blocks, const Limits& limits,
              Excesses& excesses) {
   Bytes first;
   double found = 0;
-  LayoutOptions options{.time_limit = std::chrono::duration<double>(seconds.layout)};
+  LayoutOptions options{.time_limit = std::chrono::duration<double>(limits.layout)};
+  if (limits.capacity > 0) options.capacity = Bytes{static_cast<std::int64_t>(limits.capacity)};
   options.on_progress = [&](const LayoutProgress& progress) {
     if (first == Bytes{0}) first = progress.size;
     found = progress.seconds;
@@ -45,38 +48,38 @@ void measure(const std::string& name, const std::vector<Block>& blocks, const Se
   std::fflush(stdout);
 }
 
-void measure_plans(const std::filesystem::path& path, const Seconds& seconds, Excesses& excesses) {
+void measure_plans(const std::filesystem::path& path, const Limits& limits, Excesses& excesses) {
   const Result<Graph> graph = read_graph(path);
   if (!graph) return fmt::print(stderr, "layout_bench: {}\n", graph.error().message);
   for (const char* budget : {"100%", "80%", "60%", "50%", "40%", "30%"}) {
-    const Result<SolveResult> solved =
-        solve(*graph, {.budget = *parse_budget(*graph, budget),
-                       .time_limit = std::chrono::duration<double>(seconds.solve)});
+    const Result<SolveResult> solved = solve(
+        *graph,
+        {.budget = *parse_budget(*graph, budget), .time_limit = std::chrono::duration<double>(limits.solve)});
     if (!solved || !solved->plan) continue;
     measure(fmt::format("{} {}", path.stem().string().substr(0, 22), budget),
-            *blocks_of(*graph, *solved->plan), seconds, excesses);
+            *blocks_of(*graph, *solved->plan), limits, excesses);
   }
 }
 
-void measure_path(const std::filesystem::path& path, const Seconds& seconds, Excesses& excesses) {
+void measure_path(const std::filesystem::path& path, const Limits& limits, Excesses& excesses) {
   if (std::filesystem::is_directory(path)) {
     std::vector<std::filesystem::path> inside;
     for (const auto& entry : std::filesystem::directory_iterator(path)) {
       if (entry.is_regular_file()) inside.push_back(entry.path());
     }
     std::sort(inside.begin(), inside.end());
-    for (const std::filesystem::path& file : inside) measure_path(file, seconds, excesses);
+    for (const std::filesystem::path& file : inside) measure_path(file, limits, excesses);
   } else if (path.extension() == ".csv") {
     const Result<BlockTable> table = read_blocks(path);
     if (!table) return fmt::print(stderr, "layout_bench: {}\n", table.error().message);
-    measure(path.stem().string(), table->blocks, seconds, excesses);
+    measure(path.stem().string(), table->blocks, limits, excesses);
   } else if (path.extension() == ".json") {
-    measure_plans(path, seconds, excesses);
+    measure_plans(path, limits, excesses);
   }
 }
 
 int run(std::vector<std::string> arguments) {
-  Seconds seconds;
+  Limits limits;
   Excesses excesses;
   const auto option = [&](std::string_view name, double& value) {
     const auto found = std::find(arguments.begin(), arguments.end(), name);
@@ -84,15 +87,16 @@ int run(std::vector<std::string> arguments) {
     std::from_chars(found[1].data(), found[1].data() + found[1].size(), value);
     arguments.erase(found, found + 2);
   };
-  option("--solve-seconds", seconds.solve);
-  option("--layout-seconds", seconds.layout);
+  option("--solve-seconds", limits.solve);
+  option("--layout-seconds", limits.layout);
+  option("--capacity", limits.capacity);
   if (arguments.empty()) {
     fmt::print(stderr, "{}", kUsage);
     return 1;
   }
   fmt::print("| blocks of | number | peak | first, % over | layout, % over | found after s | proven |\n");
   fmt::print("|---|---|---|---|---|---|---|\n");
-  for (const std::string& path : arguments) measure_path(path, seconds, excesses);
+  for (const std::string& path : arguments) measure_path(path, limits, excesses);
   std::sort(excesses.begin(), excesses.end());
   const auto above = [&](double limit) {
     return std::count_if(excesses.begin(), excesses.end(), [&](double excess) { return excess > limit; });

@@ -58,14 +58,14 @@ void Search::place_greedily(Level& level) {
           place_in_order(level.problem, level.conflicts, order, fit, {}, [&] { return finished(); });
       if (!placement) return;
       if (placement->size < level.best.size) level.best = std::move(*placement);
-      if (level.best.size <= bound_) return;
+      if (level.best.size <= goal()) return;
     }
   }
 }
 
 void Search::improve_all(Level& all) {
   while (!finished()) {
-    if (tree_round(all) || repair_round(all, bound_)) offer(all.best);
+    if (tree_round(all) || repair_round(all, goal())) offer(all.best);
   }
 }
 
@@ -73,26 +73,28 @@ void Search::improve_all(Level& all) {
 void Search::improve_large_first(Level& large, Level& all) {
   fill_in(large, all);
   while (!finished()) {
-    if (large.best.size > bound_ && (tree_round(large) || repair_round(large, bound_))) {
+    if (large.best.size > goal() && (tree_round(large) || repair_round(large, goal()))) {
       fill_in(large, all);
     } else if (best_.size > large.best.size) {
       all.best = best_;
-      if (tree_round(all) || repair_round(all, std::max(large.best.size, bound_))) offer(all.best);
+      if (tree_round(all) || repair_round(all, std::max(large.best.size, goal()))) offer(all.best);
     }
   }
 }
 
 /// Halves the gap between the smallest size that is known to do and the largest for which nothing was found.
-/// Where that is small, it begins anew from the bound, with more nodes.
+/// Where that is small, it begins anew from the goal, with more nodes. A capacity that the caller names is
+/// the only goal.
 bool Search::tree_round(Level& level) {
   if (!level.tree || finished()) return false;
   const Units closed = std::max<Units>(1, problem_.peak / 2000);
-  if (level.round == 0 || level.best.size - level.refuted <= closed) {
-    level.refuted = bound_ - 1;
+  const Units goal = this->goal();
+  if (level.round == 0 || options_.capacity || level.best.size - level.refuted <= closed) {
+    level.refuted = goal - 1;
     ++level.round;
   }
-  const bool from_bound = level.refuted < bound_;
-  const Units capacity = from_bound ? bound_ : level.refuted + (level.best.size - level.refuted) / 2;
+  const bool begins = level.refuted < goal;
+  const Units capacity = begins ? goal : level.refuted + (level.best.size - level.refuted) / 2;
   std::uint64_t nodes = (2 * level.problem.size() + 1000) * level.round * level.round;
   for (std::uint64_t i = 0; i < TreeSearch::kOrders && !finished(); ++i) {
     if (options_.moves > 0) nodes = std::min(nodes, options_.moves - moves_);
@@ -115,7 +117,7 @@ bool Search::tree_round(Level& level) {
 bool Search::repair_round(Level& level, Units floor) {
   if (finished()) return false;
   constexpr double kPatience = 3000, kMorePatience = 1.3, kMostPatience = 60'000;
-  const double excess = static_cast<double>(level.best.size - floor);
+  const auto excess = static_cast<double>(level.best.size - floor);
   const Units step = std::max<Units>(1, static_cast<Units>(level.share * excess));
   const auto patience = static_cast<std::uint64_t>(
       std::min(kPatience * std::pow(kMorePatience, std::min(level.failures, 100)), kMostPatience));
@@ -150,6 +152,11 @@ void Search::fill_in(const Level& large, const Level& all) {
   if (filled) offer(std::move(*filled));
 }
 
+Units Search::goal() const {
+  return options_.capacity ? std::max(bound_, options_.capacity->count() / options_.alignment.count())
+                           : bound_;
+}
+
 void Search::offer(Placement placement) {
   if (!best_.offsets.empty() && placement.size >= best_.size) return;
   best_ = std::move(placement);
@@ -157,8 +164,7 @@ void Search::offer(Placement placement) {
 }
 
 bool Search::finished() const {
-  return best_.size <= bound_ || (options_.capacity && bytes(best_.size) <= *options_.capacity) ||
-         (options_.moves > 0 && moves_ >= options_.moves) || stop_.stop_requested() ||
+  return best_.size <= goal() || (options_.moves > 0 && moves_ >= options_.moves) || stop_.stop_requested() ||
          seconds() >= options_.time_limit.count();
 }
 

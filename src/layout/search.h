@@ -50,6 +50,7 @@ class Search {
   bool repair_round(Level& level, Units floor);
   void fill_in(const Level& large, const Level& all);
   void offer(Placement placement);
+  Units goal() const;  ///< the size that is small enough
   Bytes bytes(Units units) const { return options_.alignment * units; }
   bool finished() const;
 

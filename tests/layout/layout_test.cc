@@ -203,7 +203,7 @@ TEST(LayOut, ReportsEverySmallerLayout) {
 
 TEST(CheckLayout, RefusesWhatIsWrong) {
   const std::vector<Block> blocks = {{10_B, 0, 2}, {10_B, 1, 3}, {10_B, 2, 3}};
-  const auto problem = [&](Layout layout) {
+  const auto problem = [&](const Layout& layout) {
     const Result<void> checked = check_layout(blocks, layout);
     return checked ? "none" : checked.error().message;
   };
@@ -225,7 +225,7 @@ TEST(CheckLayout, FindsTheOverlapsThatComparingEveryPairFinds) {
     const auto blocks = random_blocks(random, 6, 8, 6);
     Layout layout{{}, 24_B};
     for (std::size_t b = 0; b < blocks.size(); ++b)
-      layout.offsets.push_back(Bytes{static_cast<std::int64_t>(testing::below(random, 18))});
+      layout.offsets.emplace_back(static_cast<std::int64_t>(testing::below(random, 18)));
     bool overlap = false;
     for (std::size_t a = 0; a < blocks.size(); ++a) {
       for (std::size_t b = 0; b < a; ++b) {
