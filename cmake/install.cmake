@@ -1,5 +1,5 @@
 # `find_package(checkmate COMPONENTS core io ...)` gives checkmate::core, checkmate::io, ...; without components, all that
-# were built, and checkmate::checkmate for them together.
+# were built but the runtime, and checkmate::checkmate for them together.
 include(CMakePackageConfigHelpers)
 
 set(checkmate_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/checkmate)
@@ -22,4 +22,4 @@ configure_package_config_file(cmake/checkmate-config.cmake.in ${PROJECT_BINARY_D
   INSTALL_DESTINATION ${checkmate_package_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/checkmate-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/checkmate-config.cmake ${PROJECT_BINARY_DIR}/checkmate-config-version.cmake
-  cmake/FindHiGHS.cmake cmake/FindCairo.cmake DESTINATION ${checkmate_package_dir})
+  cmake/FindHiGHS.cmake cmake/FindCairo.cmake cmake/FindTorchCore.cmake DESTINATION ${checkmate_package_dir})

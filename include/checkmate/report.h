@@ -28,8 +28,8 @@ struct ReportOptions {
   Order order = Order::kFixed;           ///< what lower_bound and the points are about
   std::string method = {};               ///< that found the plan
   std::optional<Cost> lower_bound = {};  ///< not checked; by default the cost of running every op once
-  std::optional<Bytes> arena = {};       ///< of a step that runs at planned addresses, the fixed bytes included
-  std::optional<Bytes> resident = {};    ///< measured, of a process that runs it, the fixed bytes included
+  std::optional<Bytes> arena = {};     ///< of a step that runs at planned addresses, the fixed bytes included
+  std::optional<Bytes> resident = {};  ///< measured, of a process that runs it, the fixed bytes included
   std::vector<ReportPoint> points = {};  ///< for overhead against budget; without any, the page leaves it out
 };
 

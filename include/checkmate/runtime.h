@@ -13,8 +13,8 @@
 
 #include "checkmate/rows.h"
 
-/// Runs a planned training step with LibTorch: ops through the dispatcher, below autograd, at planned addresses.
-/// Needs LibTorch's core headers and no Python.
+/// Runs a planned training step with LibTorch: ops through the dispatcher, below autograd, at planned
+/// addresses. Needs LibTorch's core headers and no Python.
 namespace checkmate::runtime {
 
 using Stack = torch::jit::Stack;
@@ -25,7 +25,8 @@ class Kernel {
  public:
   /// Such as `aten::add` and `Tensor`. Throws c10::Error for an op that torch does not have.
   static Kernel op(const std::string& name, const std::string& overload);
-  /// Anything else: a compiled kernel, a function of another language. Its allocations have no planned places.
+  /// Anything else: a compiled kernel, a function of another language. Its allocations have no planned
+  /// places.
   static Kernel function(std::function<void(Stack&)> function);
 
   /// Of an op, null of a function.
@@ -100,7 +101,8 @@ struct PlannedAllocation {
 /// Where the allocations of a step lie in its arena.
 struct Addresses {
   std::size_t size = 0;
-  Rows<PlannedAllocation> of_run;  ///< in the order in which the run makes them, those of Kernel::function left out
+  Rows<PlannedAllocation>
+      of_run;  ///< in the order in which the run makes them, those of Kernel::function left out
 };
 
 /// What became of the allocations of a step.
@@ -154,8 +156,8 @@ class Executor {
   StepProgram program_;
 };
 
-/// Whether it lies in the arena of a step that has ended: as long as it does, a step that needs the whole arena
-/// takes another.
+/// Whether it lies in the arena of a step that has ended: as long as it does, a step that needs the whole
+/// arena takes another.
 bool in_arena(const at::Tensor& tensor);
 
 /// Returns the memory of all arenas that nobody uses to the system.

@@ -41,6 +41,16 @@ void tell_profiler(void* place, std::int64_t bytes) {
   }
 }
 
+/// Throws as torch's allocator does, with a remedy.
+Lease lease_or_explain(std::size_t bytes) {
+  try {
+    return lease(bytes);
+  } catch (const std::bad_alloc&) {
+    TORCH_CHECK_WITH(OutOfMemoryError, false, "the system has no ", bytes,
+                     " bytes for the arena of the step: free memory, or compile with a smaller budget");
+  }
+}
+
 /// Takes the place of torch's allocator for the rest of the process.
 class StepAllocator final : public c10::Allocator {
  public:
@@ -71,7 +81,9 @@ class StepAllocator final : public c10::Allocator {
   }
 
   c10::DeleterFnPtr raw_deleter() const override { return &release; }
-  void copy_data(void* to, const void* from, std::size_t count) const override { default_copy_data(to, from, count); }
+  void copy_data(void* to, const void* from, std::size_t count) const override {
+    default_copy_data(to, from, count);
+  }
 
  private:
   static void release(void* place) {
@@ -100,7 +112,7 @@ SourceScope::SourceScope(AllocationSource* source) : before_(source_of_thread) {
 SourceScope::~SourceScope() { source_of_thread = before_; }
 
 PlannedSource::PlannedSource(const Addresses& addresses, AllocationCounts& counts)
-    : addresses_(addresses), counts_(counts), lease_(lease(addresses.size)) {}
+    : addresses_(addresses), counts_(counts), lease_(lease_or_explain(addresses.size)) {}
 
 void PlannedSource::begin(std::size_t run) { expected_ = addresses_.of_run[run]; }
 

@@ -18,8 +18,9 @@ class AllocationSource {
   virtual bool served(const void* /*place*/, std::size_t /*bytes*/) { return false; }
 };
 
-/// While it lives, allocations of this thread come from the source; null: from torch's own allocator. Our allocator
-/// takes the place of torch's when the first of them is made, and stays: for other threads it passes everything on.
+/// While it lives, allocations of this thread come from the source; null: from torch's own allocator. Our
+/// allocator takes the place of torch's when the first of them is made, and stays: for other threads it
+/// passes everything on.
 class SourceScope {
  public:
   explicit SourceScope(AllocationSource* source);

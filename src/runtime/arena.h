@@ -6,8 +6,8 @@
 
 namespace checkmate::runtime {
 
-/// One mapping of memory in which a step's allocations have planned places. Not safe for threads: arenas.h is.
-/// Taking and giving back cost the logarithm of what is held.
+/// One mapping of memory in which a step's allocations have planned places. Not safe for threads: arenas.h
+/// is. Taking and giving back cost the logarithm of what is held.
 class Arena {
  public:
   static constexpr std::size_t kAlignment = 64;

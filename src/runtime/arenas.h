@@ -23,10 +23,11 @@ class Lease {
   std::size_t base_;
 };
 
-/// The arenas of the process. Steps that do not run at once share one, as large as the largest of them needs; what
-/// outlives a step is held there until it is given back, on whatever thread. Safe for threads and for fork().
+/// The arenas of the process. Steps that do not run at once share one, as large as the largest of them needs;
+/// what outlives a step is held there until it is given back, on whatever thread. Safe for threads and for
+/// fork().
 ///
-/// Room for so many bytes. Throws std::bad_alloc.
+/// Room for so many bytes. Throws std::bad_alloc where the system has none.
 Lease lease(std::size_t bytes);
 
 /// Gives back what a lease handed out, and returns its bytes; 0 if the address is of no arena.

@@ -60,8 +60,8 @@ class Repetition {
   GeneratorState now_;
 };
 
-/// As generated Python code runs: no history, no casts in addition to those that were traced, and gradient mode on,
-/// without which oneDNN's recurrent layers do not make what their backward pass reads.
+/// As generated Python code runs: no history, no casts in addition to those that were traced, and gradient
+/// mode on, without which oneDNN's recurrent layers do not make what their backward pass reads.
 struct BelowAutograd {
   at::AutoDispatchBelowADInplaceOrView below;
   c10::impl::ExcludeDispatchKeyGuard no_autocast{c10::autocast_dispatch_keyset};

@@ -26,7 +26,8 @@ TEST(Arena, HandsOutTheAddressesThatAreAskedFor) {
 TEST(Arena, NeverHandsOutAByteTwice) {
   Arena arena(kMebibyte);
   void* held = arena.take(128, 128);
-  for (const auto& [offset, bytes] : std::map<std::size_t, std::size_t>{{0, 129}, {128, 1}, {192, 64}, {255, 10}}) {
+  for (const auto& [offset, bytes] :
+       std::map<std::size_t, std::size_t>{{0, 129}, {128, 1}, {192, 64}, {255, 10}}) {
     EXPECT_EQ(arena.take(offset, bytes), nullptr) << offset;
   }
   EXPECT_NE(arena.take(0, 128), nullptr);
@@ -99,9 +100,7 @@ TEST(Arena, DiscardingFreePagesKeepsWhatIsHeld) {
 
 TEST(Arena, MayHaveNoBytesAtAll) { EXPECT_EQ(Arena(0).take(0, 1), nullptr); }
 
-TEST(Arena, RefusesWhatTheSystemDoesNotHave) {
-  EXPECT_THROW(Arena(std::size_t{1} << 60), std::bad_alloc);
-}
+TEST(Arena, RefusesWhatTheSystemDoesNotHave) { EXPECT_THROW(Arena(std::size_t{1} << 60), std::bad_alloc); }
 
 }  // namespace
 }  // namespace checkmate::runtime

@@ -23,8 +23,8 @@ class ExecutorTest : public testing::Test {
   }
 };
 
-Call op(const std::string& name, const std::string& overload, Stack arguments, std::vector<TensorArgument> tensors,
-        Slot result) {
+Call op(const std::string& name, const std::string& overload, Stack arguments,
+        std::vector<TensorArgument> tensors, Slot result) {
   return {.kernel = Kernel::op(name, overload),
           .arguments = std::move(arguments),
           .tensors = std::move(tensors),
@@ -55,7 +55,8 @@ at::Tensor expected(const std::vector<at::Tensor>& inputs) {
 Addresses addresses_of_chain(std::size_t bytes) {
   Addresses addresses;
   addresses.size = 2 * bytes;
-  const std::vector<PlannedAllocation> rows[] = {{{bytes, 0}}, {{bytes, bytes}}, {{bytes, PlannedAllocation::kOutside}}};
+  const std::vector<PlannedAllocation> rows[] = {
+      {{bytes, 0}}, {{bytes, bytes}}, {{bytes, PlannedAllocation::kOutside}}};
   for (const auto& row : rows) {
     addresses.of_run.push(row);
   }
@@ -126,8 +127,8 @@ TEST_F(ExecutorTest, ASlotThatIsDroppedIsFreeMemory) {
   for (const auto& [allocation, size] : log.events) {
     events.emplace_back(allocation, size);
   }
-  EXPECT_THAT(events, ElementsAre(std::pair(0U, bytes), std::pair(1U, bytes), std::pair(2U, bytes), std::pair(0U, -1L),
-                                  std::pair(1U, -1L)));
+  EXPECT_THAT(events, ElementsAre(std::pair(0U, bytes), std::pair(1U, bytes), std::pair(2U, bytes),
+                                  std::pair(0U, -1L), std::pair(1U, -1L)));
   ASSERT_EQ(log.runs.size(), 3U);
   EXPECT_EQ(log.runs[2].begin, 2U);
   EXPECT_EQ(log.runs[2].end, 3U) << "what is dropped comes after it";
@@ -201,12 +202,22 @@ TEST_F(ExecutorTest, AnOpThatThrowsLeavesNothingBehind) {
   EXPECT_THROW(executor.run(wrong, {.addresses = &addresses, .counts = &counts}), c10::Error);
   StepProgram late = chain();
   late.runs[2].calls.push_back(matmul(0, 4, 4));
-  const std::vector<at::Tensor> late_inputs = {at::randn({64, 32}), at::randn({32, 64})};  // (64x32)(64x64) cannot be
-  EXPECT_THROW(Executor(std::move(late)).run(late_inputs, {.addresses = &addresses, .counts = &counts}), c10::Error);
+  const std::vector<at::Tensor> late_inputs = {at::randn({64, 32}),
+                                               at::randn({32, 64})};  // (64x32)(64x64) cannot be
+  EXPECT_THROW(Executor(std::move(late)).run(late_inputs, {.addresses = &addresses, .counts = &counts}),
+               c10::Error);
   const auto inputs = two_matrices();
   counts = {};
-  EXPECT_TRUE(at::equal(executor.run(inputs, {.addresses = &addresses, .counts = &counts})[0], expected(inputs)));
+  EXPECT_TRUE(
+      at::equal(executor.run(inputs, {.addresses = &addresses, .counts = &counts})[0], expected(inputs)));
   EXPECT_EQ(counts.placed, 2U) << "what the failed step took is free";
+}
+
+TEST_F(ExecutorTest, SaysSoWhereTheSystemHasNoMemory) {
+  Addresses addresses = addresses_of_chain(64 * 64 * 4);
+  addresses.size = std::size_t{1} << 60;
+  EXPECT_THAT([&] { Executor(chain()).run(two_matrices(), {.addresses = &addresses}); },
+              ThrowsMessage<c10::OutOfMemoryError>(HasSubstr("bytes for the arena of the step")));
 }
 
 TEST_F(ExecutorTest, IsInterruptedBeforeTheFirstEffectOnly) {
@@ -217,7 +228,8 @@ TEST_F(ExecutorTest, IsInterruptedBeforeTheFirstEffectOnly) {
       throw std::runtime_error("stop");
     }
   };
-  EXPECT_THAT([&] { Executor(chain()).run(inputs, {.poll = stop}); }, ThrowsMessage<std::runtime_error>("stop"));
+  EXPECT_THAT([&] { Executor(chain()).run(inputs, {.poll = stop}); },
+              ThrowsMessage<std::runtime_error>("stop"));
   StepProgram with_effect = chain();
   with_effect.runs[0].effect = true;
   polls = 0;
@@ -258,7 +270,8 @@ TEST_F(ExecutorTest, RefusesProgramsThatCannotRun) {
               ThrowsMessage<std::invalid_argument>(HasSubstr("slot 2 is read before it has a value")));
   StepProgram no_state = two_draws();
   no_state.random_state_count = 0;
-  EXPECT_THAT([&] { Executor{no_state}; }, ThrowsMessage<std::invalid_argument>(HasSubstr("no random state 0")));
+  EXPECT_THAT([&] { Executor{no_state}; },
+              ThrowsMessage<std::invalid_argument>(HasSubstr("no random state 0")));
   EXPECT_THROW(Kernel::op("aten::no_such_op", ""), c10::Error);
   EXPECT_THAT([] { Executor(chain()).run({}, {}); },
               ThrowsMessage<std::invalid_argument>(HasSubstr("takes 2 inputs, got 0")));

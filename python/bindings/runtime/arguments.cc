@@ -15,7 +15,6 @@ namespace checkmate::python {
 namespace {
 
 using runtime::Call;
-using runtime::ListArgument;
 using runtime::Slot;
 
 [[noreturn]] void refuse(const c10::Argument& argument) {
@@ -63,7 +62,8 @@ c10::IValue scalar(nb::handle given, const c10::Argument& argument) {
     const Py_complex number = PyComplex_AsCComplex(given.ptr());
     return c10::complex<double>(number.real, number.imag);
   }
-  return PyFloat_Check(given.ptr()) ? c10::IValue(real(given, argument)) : c10::IValue(whole(given, argument));
+  return PyFloat_Check(given.ptr()) ? c10::IValue(real(given, argument))
+                                    : c10::IValue(whole(given, argument));
 }
 
 /// A number in the place of a tensor does not decide the type of the result.
@@ -195,7 +195,8 @@ class Filler {
 
 }  // namespace
 
-void fill_arguments(Call& call, const c10::FunctionSchema& schema, nb::tuple positional, nb::dict named) {
+void fill_arguments(Call& call, const c10::FunctionSchema& schema, const nb::tuple& positional,
+                    const nb::dict& named) {
   Filler filler(call);
   std::size_t used = 0;
   for (std::size_t i = 0; i < schema.arguments().size(); ++i) {

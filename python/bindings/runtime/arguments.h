@@ -14,7 +14,7 @@ struct SlotReference {
 
 /// Fills in the arguments of an op as Python gives them, with defaults where it gives none. Throws
 /// nanobind::type_error for what cannot be written as a value of torch's: such a call must stay in Python.
-void fill_arguments(runtime::Call& call, const c10::FunctionSchema& schema, nanobind::tuple positional,
-                    nanobind::dict named);
+void fill_arguments(runtime::Call& call, const c10::FunctionSchema& schema, const nanobind::tuple& positional,
+                    const nanobind::dict& named);
 
 }  // namespace checkmate::python

@@ -32,7 +32,7 @@ at::Tensor tensor_of(nb::handle object) {
 
 nb::object wrapped(at::Tensor tensor) { return nb::steal(THPVariable_Wrap(std::move(tensor))); }
 
-std::vector<at::Tensor> tensors_of(nb::list objects) {
+std::vector<at::Tensor> tensors_of(const nb::list& objects) {
   std::vector<at::Tensor> tensors;
   tensors.reserve(objects.size());
   for (const nb::handle object : objects) {
@@ -77,6 +77,7 @@ using Result = std::tuple<std::uint32_t, std::optional<std::uint32_t>, Slot>;
 
 std::vector<CallResult> results_of(const std::vector<Result>& results) {
   std::vector<CallResult> found;
+  found.reserve(results.size());
   for (const auto& [position, element, slot] : results) {
     found.push_back({position, element, slot});
   }
@@ -90,15 +91,18 @@ class Step {
 
   void begin_run() { program_.runs.emplace_back(); }
 
-  void call_op(const std::string& name, const std::string& overload, nb::tuple positional, nb::dict named,
-               const std::vector<Result>& results) {
+  void call_op(const std::string& name, const std::string& overload, const nb::tuple& positional,
+               const nb::dict& named, const std::vector<Result>& results) {
     Call call{.kernel = Kernel::op(name, overload), .results = results_of(results)};
-    fill_arguments(call, *call.kernel.schema(), std::move(positional), std::move(named));
+    fill_arguments(call, *call.kernel.schema(), positional, named);
     program_.runs.back().calls.push_back(std::move(call));
   }
 
-  void call_python(nb::callable function, const std::vector<Slot>& slots, const std::vector<Result>& results) {
-    Call call{.kernel = python_kernel(std::move(function)), .arguments = Stack(slots.size()), .results = results_of(results)};
+  void call_python(nb::callable function, const std::vector<Slot>& slots,
+                   const std::vector<Result>& results) {
+    Call call{.kernel = python_kernel(std::move(function)),
+              .arguments = Stack(slots.size()),
+              .results = results_of(results)};
     for (std::uint32_t i = 0; i < slots.size(); ++i) {
       call.tensors.push_back({i, slots[i]});
     }
@@ -123,7 +127,8 @@ class Step {
     executor_ = std::make_unique<Executor>(std::move(program_));
   }
 
-  void place(const std::vector<std::vector<std::pair<std::size_t, std::int64_t>>>& allocations, std::size_t size) {
+  void place(const std::vector<std::vector<std::pair<std::size_t, std::int64_t>>>& allocations,
+             std::size_t size) {
     auto addresses = std::make_shared<Addresses>();
     addresses->size = size;
     for (const auto& of_run : allocations) {
@@ -142,12 +147,13 @@ class Step {
   using Counts = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>;
 
   /// At planned addresses.
-  std::pair<nb::list, Counts> run(nb::list inputs, nb::list parameters, nb::list written) const {
+  std::pair<nb::list, Counts> run(const nb::list& inputs, const nb::list& parameters,
+                                  const nb::list& written) const {
     const std::shared_ptr<const Addresses> addresses = addresses_;
     AllocationCounts counts;
-    nb::list returned = run_with({.addresses = addresses.get(), .counts = &counts, .poll = Poll()}, std::move(inputs),
-                                 std::move(parameters), std::move(written));
-    return {std::move(returned), {counts.placed, counts.outside, counts.unexpected, counts.occupied}};
+    nb::list returned = run_with({.addresses = addresses.get(), .counts = &counts, .poll = Poll()}, inputs,
+                                 parameters, written);
+    return {returned, {counts.placed, counts.outside, counts.unexpected, counts.occupied}};
   }
 
   using Events = std::vector<std::pair<std::uint32_t, std::int64_t>>;
@@ -155,10 +161,10 @@ class Step {
   using Values = std::vector<std::tuple<std::uint32_t, Slot, std::uint32_t>>;
 
   /// To see what it allocates.
-  std::tuple<nb::list, Events, Spans, Values> record(nb::list inputs, nb::list parameters, nb::list written) const {
+  std::tuple<nb::list, Events, Spans, Values> record(nb::list inputs, nb::list parameters,
+                                                     nb::list written) const {
     AllocationLog log;
-    nb::list returned =
-        run_with({.log = &log, .poll = Poll()}, std::move(inputs), std::move(parameters), std::move(written));
+    nb::list returned = run_with({.log = &log, .poll = Poll()}, inputs, parameters, written);
     Events events;
     for (const auto& [allocation, bytes] : log.events) {
       events.emplace_back(allocation, bytes);
@@ -171,16 +177,17 @@ class Step {
     for (const auto& [run, slot, allocation] : log.values) {
       values.emplace_back(run, slot, allocation);
     }
-    return {std::move(returned), std::move(events), std::move(spans), std::move(values)};
+    return {returned, std::move(events), std::move(spans), std::move(values)};
   }
 
  private:
-  /// Hands out what the step made, so that no signal comes between: the first results are returned, the next become
-  /// gradients, the last are copied into buffers.
-  nb::list run_with(const Executor::Options& options, nb::list inputs, nb::list parameters, nb::list written) const {
-    std::vector<at::Tensor> given = tensors_of(std::move(inputs));
-    std::vector<at::Tensor> with_gradient = tensors_of(std::move(parameters));
-    std::vector<at::Tensor> buffers = tensors_of(std::move(written));
+  /// Hands out what the step made, so that no signal comes between: the first results are returned, the next
+  /// become gradients, the last are copied into buffers.
+  nb::list run_with(const Executor::Options& options, nb::list inputs, nb::list parameters,
+                    nb::list written) const {
+    std::vector<at::Tensor> given = tensors_of(inputs);
+    std::vector<at::Tensor> with_gradient = tensors_of(parameters);
+    std::vector<at::Tensor> buffers = tensors_of(written);
     std::vector<at::Tensor> results;
     {
       const nb::gil_scoped_release unlocked;
@@ -214,7 +221,8 @@ class Step {
     }
 
    private:
-    std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+    std::chrono::steady_clock::time_point next_ =
+        std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
   };
 
   StepProgram program_;
@@ -241,8 +249,8 @@ NB_MODULE(CHECKMATE_RUNTIME_MODULE, module) {
   nb::class_<Step>(module, "Step")
       .def(nb::init<std::vector<checkmate::runtime::Slot>>(), nb::arg("inputs"))
       .def("begin_run", &Step::begin_run)
-      .def("call_op", &Step::call_op, nb::arg("name"), nb::arg("overload"), nb::arg("positional"), nb::arg("named"),
-           nb::arg("results"))
+      .def("call_op", &Step::call_op, nb::arg("name"), nb::arg("overload"), nb::arg("positional"),
+           nb::arg("named"), nb::arg("results"))
       .def("call_python", &Step::call_python, nb::arg("function"), nb::arg("slots"), nb::arg("results"))
       .def("end_run", &Step::end_run, nb::arg("drops"), nb::arg("effect"), nb::arg("remember").none(),
            nb::arg("repeat").none())
