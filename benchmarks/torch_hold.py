@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import statistics
 import time
 from collections.abc import Callable
 from typing import Any
@@ -106,6 +107,27 @@ def check(name: str, case: Case, budgets: list[str], options: argparse.Namespace
     return good
 
 
+def slow_down(name: str, case: Case, budgets: list[str], options: argparse.Namespace) -> list[float]:
+    """How many points the predicted slow-down is off, at each budget that is feasible."""
+    kept = checkmate.compile(case.model, case.loss_fn, case.batch)
+    off = []
+    for budget in budgets:
+        case.model.zero_grad()
+        try:
+            step = checkmate.compile(case.model, case.loss_fn, case.batch, budget, time_limit=options.time_limit)
+        except checkmate.Error as error:
+            print(f"{name:10} {budget:>4}  {str(error).partition(';')[0][:100]}", flush=True)
+            continue
+        prepared = [(run, run.prepare(case.batch)) for run in (step, kept)]
+        mine, without = in_turn(
+            [lambda r=run, p=each: (case.model.zero_grad(), r.execute(p, case.batch)) for run, each in prepared], options.rounds
+        )
+        measured, predicted = mine / without, step.plan.overhead
+        off.append(100 * (measured - predicted))
+        print(f"{name:10} {budget:>4}  measured {measured:.3f}, predicted {predicted:.3f}, {off[-1]:+.1f} points", flush=True)
+    return off
+
+
 def monotone(name: str, case: Case, options: argparse.Namespace) -> bool:
     peaks = []
     for share in range(100, 50, -5):
@@ -127,16 +149,24 @@ def main() -> int:
     parser.add_argument("--budgets", default="90,70,50")
     parser.add_argument("--time-limit", type=float, default=10)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--times", action="store_true", help="only the slow-down, predicted and measured")
     parser.add_argument("--no-sweep", dest="sweep", action="store_false", help="leave out the ten budgets")
     options = parser.parse_args()
     torch.set_num_threads(1)  # processor time is then the step's time on a quiet machine
     good = True
+    off: list[float] = []
     for name in options.models.split(","):
         torch.manual_seed(0)
         case = MODELS[name]()
+        if options.times:
+            off += slow_down(name, case, [f"{b}%" for b in options.budgets.split(",")], options)
+            continue
         good &= check(name, case, [f"{b}%" for b in options.budgets.split(",")], options)
         if options.sweep:
             good &= monotone(name, case, options)
+    if off:
+        apart = sorted(map(abs, off))
+        print(f"{len(off)} points: median {statistics.median(apart):.1f}, worst {apart[-1]:.1f} points apart")
     return 0 if good else 1
 
 

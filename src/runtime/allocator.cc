@@ -57,8 +57,8 @@ class StepAllocator final : public c10::Allocator {
   static void install() {
     static std::once_flag once;
     std::call_once(once, [] {
-      torch_allocator_ = c10::GetCPUAllocator();
-      torch_deleter_ = torch_allocator_->raw_deleter();
+      torch_allocator = c10::GetCPUAllocator();
+      torch_deleter = torch_allocator->raw_deleter();
       c10::SetCPUAllocator(new StepAllocator, 255);
     });
   }
@@ -66,13 +66,13 @@ class StepAllocator final : public c10::Allocator {
   c10::DataPtr allocate(std::size_t bytes) override {
     AllocationSource* source = source_of_thread;
     if (source == nullptr || bytes == 0) {
-      return torch_allocator_->allocate(bytes);
+      return torch_allocator->allocate(bytes);
     }
     if (void* place = source->allocate(bytes)) {
       tell_profiler(place, static_cast<std::int64_t>(bytes));
       return {place, place, &release, c10::Device(c10::DeviceType::CPU)};
     }
-    c10::DataPtr served = torch_allocator_->allocate(bytes);
+    c10::DataPtr served = torch_allocator->allocate(bytes);
     if (!source->served(served.get(), bytes)) {
       return served;
     }
@@ -95,11 +95,11 @@ class StepAllocator final : public c10::Allocator {
       return;
     }
     Recording::of_process().freed(place);
-    torch_deleter_(place);
+    torch_deleter(place);
   }
 
-  static inline c10::Allocator* torch_allocator_ = nullptr;
-  static inline c10::DeleterFnPtr torch_deleter_ = nullptr;
+  static inline c10::Allocator* torch_allocator = nullptr;
+  static inline c10::DeleterFnPtr torch_deleter = nullptr;
 };
 
 }  // namespace

@@ -90,6 +90,31 @@ def test_a_checkpoint_of_the_model_is_replaced_by_the_plan(
         assert torch.equal(ours.grad, eager.grad)  # type: ignore[arg-type]
 
 
+class CheckpointedNorms(nn.Module):
+    def __init__(self, reentrant: bool) -> None:
+        super().__init__()
+        self.reentrant = reentrant
+        self.scale = nn.Parameter(torch.ones(1))  # reentrant checkpoints need an input with a gradient
+        self.inside = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4, momentum=0.3), nn.Dropout(0.3))
+        self.outside = nn.BatchNorm2d(4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        hidden = torch.utils.checkpoint.checkpoint(self.inside, x * self.scale, use_reentrant=self.reentrant)
+        return self.outside(hidden).square().mean()  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_checkpointed_batch_norm_updates_its_averages_as_often_as_eager(reentrant: bool, cache: Path) -> None:
+    torch.manual_seed(0)
+    model, x = CheckpointedNorms(reentrant), torch.randn(4, 3, 12, 12)
+    step = checkmate.compile(model, lambda m, x: m(x), (x,), cache=cache)
+    seen = checkmate.verify(step, (x,), repeats=1)
+    assert seen.from_eager is not None
+    assert seen.from_eager.none
+    step(x)
+    assert (model.inside[1].num_batches_tracked, model.outside.num_batches_tracked) == (2, 1)
+
+
 def test_gradient_checkpointing_of_transformers_is_replaced_too(cache: Path) -> None:
     case = networks.bert()
     case.model.gradient_checkpointing_enable()  # type: ignore[operator]

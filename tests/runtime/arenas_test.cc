@@ -13,6 +13,7 @@ namespace checkmate::runtime {
 namespace {
 
 constexpr std::size_t kMebibyte = std::size_t{1} << 20;
+constexpr std::size_t kSmall = std::size_t{64} << 10;
 
 class Arenas : public testing::Test {
  protected:
@@ -46,8 +47,8 @@ TEST_F(Arenas, StepsThatRunAtOnceDoNot) {
 }
 
 TEST_F(Arenas, WhatOutlivesAStepIsNotOverwritten) {
-  void* kept = lease(kMebibyte).take(0, 64 * 1024);
-  std::memset(kept, 5, 64 * 1024);
+  void* kept = lease(kMebibyte).take(0, kSmall);
+  std::memset(kept, 5, kSmall);
   {
     Lease next = lease(kMebibyte / 2);
     void* place = next.take(0, kMebibyte / 2);
@@ -55,10 +56,10 @@ TEST_F(Arenas, WhatOutlivesAStepIsNotOverwritten) {
     std::memset(place, 6, kMebibyte / 2);
     give_back(place);
   }
-  EXPECT_EQ(static_cast<unsigned char*>(kept)[64 * 1024 - 1], 5);
+  EXPECT_EQ(static_cast<unsigned char*>(kept)[kSmall - 1], 5);
   release_arenas();
   EXPECT_EQ(static_cast<unsigned char*>(kept)[0], 5);
-  EXPECT_EQ(give_back(kept), 64U * 1024);
+  EXPECT_EQ(give_back(kept), kSmall);
 }
 
 TEST_F(Arenas, AddressesOfOthersAreNotTheirs) {
@@ -69,11 +70,12 @@ TEST_F(Arenas, AddressesOfOthersAreNotTheirs) {
 TEST_F(Arenas, ThreadsTakeAndGiveBackAtOnce) {
   std::atomic<int> clashes = 0;
   std::vector<std::jthread> threads;
+  threads.reserve(4);
   for (int number = 0; number < 4; ++number) {
     threads.emplace_back([&clashes, number] {
       for (int round = 0; round < 200; ++round) {
-        Lease step = lease(64 * 1024);
-        auto* place = static_cast<int*>(step.take(0, 64 * 1024));
+        Lease step = lease(kSmall);
+        auto* place = static_cast<int*>(step.take(0, kSmall));
         if (place == nullptr) {
           ++clashes;
           continue;

@@ -14,6 +14,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
+constexpr std::size_t kBytes = sizeof(float) * 64 * 64;  // of a matrix
+
 class ExecutorTest : public testing::Test {
  protected:
   static void SetUpTestSuite() { at::set_num_threads(1); }
@@ -73,7 +75,7 @@ TEST_F(ExecutorTest, ComputesWhatTheOpsCompute) {
 TEST_F(ExecutorTest, PutsAllocationsWhereTheyArePlanned) {
   const auto inputs = two_matrices();
   const Executor executor(chain());
-  const Addresses addresses = addresses_of_chain(64 * 64 * 4);
+  const Addresses addresses = addresses_of_chain(kBytes);
   for (int round = 0; round < 3; ++round) {
     AllocationCounts counts;
     const auto results = executor.run(inputs, {.addresses = &addresses, .counts = &counts});
@@ -89,7 +91,7 @@ TEST_F(ExecutorTest, PutsAllocationsWhereTheyArePlanned) {
 
 TEST_F(ExecutorTest, OtherSizesComeFromMallocAndAreCounted) {
   const auto inputs = two_matrices(32);
-  const Addresses addresses = addresses_of_chain(64 * 64 * 4);
+  const Addresses addresses = addresses_of_chain(kBytes);
   AllocationCounts counts;
   const auto results = Executor(chain()).run(inputs, {.addresses = &addresses, .counts = &counts});
   EXPECT_TRUE(at::equal(results[0], expected(inputs)));
@@ -100,11 +102,10 @@ TEST_F(ExecutorTest, OtherSizesComeFromMallocAndAreCounted) {
 TEST_F(ExecutorTest, AKeptResultIsNeverOverwritten) {
   const auto inputs = two_matrices();
   const Executor executor(chain());
-  Addresses addresses = addresses_of_chain(64 * 64 * 4);
+  Addresses addresses = addresses_of_chain(kBytes);
   addresses.size *= 2;
   addresses.of_run = {};
-  const std::size_t bytes = 64 * 64 * 4;
-  const std::vector<PlannedAllocation> rows[] = {{{bytes, bytes}}, {{bytes, 2 * bytes}}, {{bytes, 0}}};
+  const std::vector<PlannedAllocation> rows[] = {{{kBytes, kBytes}}, {{kBytes, 2 * kBytes}}, {{kBytes, 0}}};
   for (const auto& row : rows) {
     addresses.of_run.push(row);
   }
@@ -122,7 +123,7 @@ TEST_F(ExecutorTest, ASlotThatIsDroppedIsFreeMemory) {
   const auto inputs = two_matrices();
   AllocationLog log;
   const auto results = Executor(chain()).run(inputs, {.log = &log});
-  const std::int64_t bytes = 64 * 64 * 4;
+  const auto bytes = static_cast<std::int64_t>(kBytes);
   std::vector<std::pair<std::uint32_t, std::int64_t>> events;
   for (const auto& [allocation, size] : log.events) {
     events.emplace_back(allocation, size);
@@ -169,7 +170,7 @@ TEST_F(ExecutorTest, AFunctionRunsAmongOps) {
             .results = {{0, std::nullopt, 2}}};
   program.runs[0].calls.push_back(std::move(call));
   const auto inputs = two_matrices();
-  const Addresses addresses = addresses_of_chain(64 * 64 * 4);
+  const Addresses addresses = addresses_of_chain(kBytes);
   AllocationCounts counts;
   const auto results = Executor(std::move(program)).run(inputs, {.addresses = &addresses, .counts = &counts});
   const at::Tensor c = at::mul(at::tanh(at::mm(inputs[0], inputs[1])), 2);
@@ -196,7 +197,7 @@ TEST_F(ExecutorTest, ListsOfTensorsComeAndGo) {
 
 TEST_F(ExecutorTest, AnOpThatThrowsLeavesNothingBehind) {
   const Executor executor(chain());
-  const Addresses addresses = addresses_of_chain(64 * 64 * 4);
+  const Addresses addresses = addresses_of_chain(kBytes);
   AllocationCounts counts;
   const std::vector<at::Tensor> wrong = {at::randn({64, 64}), at::randn({63, 64})};
   EXPECT_THROW(executor.run(wrong, {.addresses = &addresses, .counts = &counts}), c10::Error);
@@ -214,7 +215,7 @@ TEST_F(ExecutorTest, AnOpThatThrowsLeavesNothingBehind) {
 }
 
 TEST_F(ExecutorTest, SaysSoWhereTheSystemHasNoMemory) {
-  Addresses addresses = addresses_of_chain(64 * 64 * 4);
+  Addresses addresses = addresses_of_chain(kBytes);
   addresses.size = std::size_t{1} << 60;
   EXPECT_THAT([&] { Executor(chain()).run(two_matrices(), {.addresses = &addresses}); },
               ThrowsMessage<c10::OutOfMemoryError>(HasSubstr("bytes for the arena of the step")));
@@ -239,24 +240,24 @@ TEST_F(ExecutorTest, IsInterruptedBeforeTheFirstEffectOnly) {
 
 TEST_F(ExecutorTest, TwoThreadsRunAtOnce) {
   const Executor executor(chain());
-  const Addresses addresses = addresses_of_chain(64 * 64 * 4);
+  const Addresses addresses = addresses_of_chain(kBytes);
   const auto inputs = two_matrices();
   const at::Tensor wanted = expected(inputs);
-  std::vector<char> right(3, 0);
+  std::vector<int> right(3, 0);
   std::vector<std::jthread> threads;
-  for (char& each : right) {
+  threads.reserve(right.size());
+  for (int& each : right) {
     threads.emplace_back([&] {
       at::set_num_threads(1);
-      each = 1;
       for (int round = 0; round < 20; ++round) {
         AllocationCounts counts;
         const auto results = executor.run(inputs, {.addresses = &addresses, .counts = &counts});
-        each = each && at::equal(results[0], wanted) && counts.placed == 2;
+        each += at::equal(results[0], wanted) && counts.placed == 2 ? 1 : 0;
       }
     });
   }
   threads.clear();
-  EXPECT_THAT(right, ElementsAre(1, 1, 1));
+  EXPECT_THAT(right, ElementsAre(20, 20, 20));
 }
 
 TEST_F(ExecutorTest, RefusesProgramsThatCannotRun) {

@@ -161,8 +161,8 @@ class Step {
   using Values = std::vector<std::tuple<std::uint32_t, Slot, std::uint32_t>>;
 
   /// To see what it allocates.
-  std::tuple<nb::list, Events, Spans, Values> record(nb::list inputs, nb::list parameters,
-                                                     nb::list written) const {
+  std::tuple<nb::list, Events, Spans, Values> record(const nb::list& inputs, const nb::list& parameters,
+                                                     const nb::list& written) const {
     AllocationLog log;
     nb::list returned = run_with({.log = &log, .poll = Poll()}, inputs, parameters, written);
     Events events;
@@ -183,8 +183,8 @@ class Step {
  private:
   /// Hands out what the step made, so that no signal comes between: the first results are returned, the next
   /// become gradients, the last are copied into buffers.
-  nb::list run_with(const Executor::Options& options, nb::list inputs, nb::list parameters,
-                    nb::list written) const {
+  nb::list run_with(const Executor::Options& options, const nb::list& inputs, const nb::list& parameters,
+                    const nb::list& written) const {
     std::vector<at::Tensor> given = tensors_of(inputs);
     std::vector<at::Tensor> with_gradient = tensors_of(parameters);
     std::vector<at::Tensor> buffers = tensors_of(written);

@@ -24,12 +24,14 @@ def plain_checkpoints() -> Iterator[None]:
     def reentrant(function: Callable[..., Any], _preserve: bool, *args: Any) -> Any:
         nonlocal calls
         calls += 1
-        return function(*args)
+        with _repeated_averages():
+            return function(*args)
 
     def not_reentrant(*_: Any, **__: Any) -> Iterator[None]:
         nonlocal calls
         calls += 1
-        yield
+        with _repeated_averages():
+            yield
 
     function = type("PlainCheckpoint", (), {"apply": staticmethod(reentrant)})
     with (
@@ -39,3 +41,19 @@ def plain_checkpoints() -> Iterator[None]:
         yield
     if calls:
         _log.warning("checkmate: %d calls of torch.utils.checkpoint in the model are replaced by the plan", calls)
+
+
+@contextlib.contextmanager
+def _repeated_averages() -> Iterator[None]:
+    """Batch norms update their averages twice within it, as they do in eager mode when a checkpointed call runs again."""
+
+    def again(module: torch.nn.Module, args: tuple[Any, ...], _output: Any) -> None:
+        if isinstance(module, torch.nn.modules.batchnorm._BatchNorm) and module.training and module.track_running_stats:
+            with torch.no_grad():
+                module.forward(*args)
+
+    handle = torch.nn.modules.module.register_module_forward_hook(again)
+    try:
+        yield
+    finally:
+        handle.remove()
