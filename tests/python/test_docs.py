@@ -48,7 +48,7 @@ def test_shows_what_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_knows_what_to_do_with_every_block() -> None:
-    kinds = {*RUN, "text", "cpp", "cmake", "json", "console", ""}
+    kinds = {*RUN, "text", "cpp", "cmake", "json", "csv", "console", ""}
     assert [(str(block), block.kind) for block in ALL if block.kind not in kinds] == []
     commands = re.compile(r"^\s*(checkmate|python|pip|make|git|cmake|cd|export|source) ", re.MULTILINE)
     assert [str(block) for block in ALL if block.kind == "" and commands.search(block.text) and block not in VERBS] == []
@@ -61,12 +61,18 @@ def test_shows_code_that_is_compiled(block: Block) -> None:
 
 
 def test_shows_files_that_are_read(tmp_path: Path) -> None:
-    graph_text, plan_text, profile_text = (block.text for block in ALL if block.kind == "json")
+    graph_text, plan_text, layout_text, profile_text = (block.text for block in ALL if block.kind == "json")
     graph = checkmate.Graph.from_json(graph_text)
     (tmp_path / "plan.json").write_text(plan_text)
     claimed = json.loads(plan_text)
     plan = checkmate.load_plan(tmp_path / "plan.json", graph)
     assert (plan.cost, plan.peak) == (claimed["cost"], claimed["peak_bytes"])
+    (tmp_path / "graph.json").write_text(graph_text)
+    (tmp_path / "layout.json").write_text(layout_text)
+    (blocks_text,) = (block.text for block in ALL if block.kind == "csv")
+    (tmp_path / "blocks.csv").write_text(blocks_text)
+    for command in (["validate", "graph.json", "--plan", "layout.json"], ["layout", "blocks.csv"]):
+        subprocess.run([PROGRAM, *command], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
     (tmp_path / "profile.json").write_text(profile_text)
     timed = graph.with_cost_model(f"profile:{tmp_path}/profile.json?batch=8")
     assert timed.keep_all_cost == 6100 + 5340  # matmul as measured, loss at 5200 + 20 x (8 - 1)

@@ -207,8 +207,12 @@ def test_what_is_returned_beside_the_loss_comes_back(cache: Path) -> None:
 
 def test_shows_its_plan_as_a_page(cache: Path, tmp_path: Path) -> None:
     step = checkmate.compile(torch.nn.Linear(8, 8), networks.squared, (torch.randn(4, 8),), cache=cache)
-    step.report(tmp_path / "report.html")
-    assert (tmp_path / "report.html").read_text() == step.plan.to_html()
+    step.report(tmp_path / "report.html", resident=12345)
+    addresses = step._latest.addresses
+    arena = None if addresses is None else addresses.total + step.graph.fixed_bytes
+    page = step.plan.to_html(arena=arena, resident=12345)
+    assert (tmp_path / "report.html").read_text() == page
+    assert '"resident":12345' in page
     assert str(step._repr_html_()).startswith("<iframe")
 
 

@@ -19,6 +19,8 @@ from torch._C._autograd import _disable_profiler_legacy, _enable_profiler_legacy
 from torch._C._profiler import ProfilerConfig, ProfilerState, _ExperimentalConfig
 from torch.profiler import record_function
 
+_LIMITS = {resource.RLIMIT_AS: "VmSize", resource.RLIMIT_DATA: "VmData"}  # and what counts against each
+_M_MMAP_THRESHOLD = -3  # as malloc.h has it
 _BEGIN, _END = "checkmate.begin", "checkmate.end"
 
 
@@ -43,9 +45,10 @@ def available_bytes(device: torch.device) -> int:
         return int(torch.cuda.mem_get_info(device)[0])
     status = _sizes_in("/proc/self/status")
     limits = [_sizes_in("/proc/meminfo").get("MemAvailable")]
-    address_space = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if address_space != resource.RLIM_INFINITY:
-        limits.append(address_space - status.get("VmSize", 0))
+    for limit, used in _LIMITS.items():
+        allowed = resource.getrlimit(limit)[0]
+        if allowed != resource.RLIM_INFINITY:
+            limits.append(allowed - status.get(used, 0))
     with contextlib.suppress(OSError, ValueError):  # "max" is no number: no limit
         folder = Path("/sys/fs/cgroup")
         used = int((folder / "memory.current").read_text())
@@ -84,6 +87,14 @@ def _resident_growth(prepare: Callable[[], Any], run: Callable[[], Any]) -> int:
     after = _sizes_in("/proc/self/status")
     code = after["RssFile"] - before["RssFile"]  # pages of libraries that are used for the first time
     return max(0, after["VmHWM"] - before["VmRSS"] - code)
+
+
+def return_large_blocks() -> None:
+    """Has malloc return blocks of a megabyte and more as soon as they are freed, if the process is limited: what it keeps for
+    later, an arena could not have."""
+    if any(resource.getrlimit(limit)[0] != resource.RLIM_INFINITY for limit in _LIMITS):
+        with contextlib.suppress(OSError, AttributeError):  # glibc's alone
+            ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, 1 << 20)
 
 
 def trim_heap() -> None:

@@ -23,7 +23,7 @@ from checkmate.torch.fx_utils import tensors_of, value
 from checkmate.torch.guards import ModelState
 from checkmate.torch.ir import Program
 from checkmate.torch.lowering import lower
-from checkmate.torch.memory import available_bytes, trim_heap
+from checkmate.torch.memory import available_bytes, return_large_blocks, trim_heap
 from checkmate.torch.optimizer import with_updates
 from checkmate.torch.options import Options
 from checkmate.torch.planning import plan_addresses, planned, solved
@@ -135,6 +135,7 @@ def _costs(program: Program, inputs: Sequence[torch.Tensor], options: Options) -
     estimated = estimated_costs(program)
     if options.costs == "flops":
         return estimated
+    return_large_blocks()
     with counting(options.progress, "measuring the step, run") as progress:
         estimate = planning_graph(
             program, estimated, "", cost_unit="flop", order=options.order, reserved_bytes=options.reserved_bytes
