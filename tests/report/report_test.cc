@@ -63,12 +63,13 @@ Graph named(std::string graph_name, std::string name) {
 
 TEST(Report, ShowsARecomputation) {
   const Plan plan = plan_from_steps(diamond(), {kX, kA, kX, kB, kY}).value();
-  const std::string data = data_of(diamond(), plan, {.budget = 30_B, .method = "by hand"});
+  const std::string data = data_of(diamond(), plan, {.budget = 30_B, .method = "by hand", .arena = 32_B});
   // x | x a, x gone | x a | x a b, x gone | a b y
   EXPECT_THAT(data, HasSubstr(R"("plan":{"steps":[0,1,0,2,3],"memory":[10,20,20,30,30])"));
   EXPECT_THAT(data, HasSubstr(R"("keepAll":{"steps":[0,1,2,3],"memory":[10,20,30,30])"));
   EXPECT_THAT(data, HasSubstr(R"("recomputedCost":1,"recomputed":[0,1,1])"));  // x, once more, at 1
-  EXPECT_THAT(data, HasSubstr(R"("method":"by hand","order":"fixed","budget":30,"overhead":1.1,)"));
+  EXPECT_THAT(data, HasSubstr(R"("method":"by hand","order":"fixed","budget":30,"arena":32,"resident":null,)"));
+  EXPECT_THAT(data, HasSubstr(R"("overhead":1.1,)"));
   EXPECT_THAT(data, HasSubstr(R"("edges":[0,1,0,2,1,3,2,3])"));
 }
 
