@@ -68,7 +68,8 @@ TEST(Report, ShowsARecomputation) {
   EXPECT_THAT(data, HasSubstr(R"("plan":{"steps":[0,1,0,2,3],"memory":[10,20,20,30,30])"));
   EXPECT_THAT(data, HasSubstr(R"("keepAll":{"steps":[0,1,2,3],"memory":[10,20,30,30])"));
   EXPECT_THAT(data, HasSubstr(R"("recomputedCost":1,"recomputed":[0,1,1])"));  // x, once more, at 1
-  EXPECT_THAT(data, HasSubstr(R"("method":"by hand","order":"fixed","budget":30,"arena":32,"resident":null,)"));
+  EXPECT_THAT(data,
+              HasSubstr(R"("method":"by hand","order":"fixed","budget":30,"arena":32,"resident":null,)"));
   EXPECT_THAT(data, HasSubstr(R"("overhead":1.1,)"));
   EXPECT_THAT(data, HasSubstr(R"("edges":[0,1,0,2,1,3,2,3])"));
 }

@@ -45,10 +45,10 @@ def available_bytes(device: torch.device) -> int:
         return int(torch.cuda.mem_get_info(device)[0])
     status = _sizes_in("/proc/self/status")
     limits = [_sizes_in("/proc/meminfo").get("MemAvailable")]
-    for kind, used in _LIMITS.items():
+    for kind, field in _LIMITS.items():
         allowed = resource.getrlimit(kind)[0]
         if allowed != resource.RLIM_INFINITY:
-            limits.append(allowed - status.get(used, 0))
+            limits.append(allowed - status.get(field, 0))
     with contextlib.suppress(OSError, ValueError):  # "max" is no number: no limit
         folder = Path("/sys/fs/cgroup")
         used = int((folder / "memory.current").read_text())
