@@ -16,7 +16,7 @@ import checkmate
 import networks
 from checkmate.torch import CaptureError
 from checkmate.torch.fx_utils import tensors_of
-from checkmate.torch.layouts import STRIDES, EagerLayouts
+from checkmate.torch.strides import STRIDES, EagerLayouts
 
 
 def same_bits(model: nn.Module, loss_fn: Callable[..., Any], *batch: Any) -> None:

@@ -31,10 +31,10 @@ from checkmate.torch.errors import CaptureError, explain_capture_failure
 from checkmate.torch.functional import held_tensors, without_writes
 from checkmate.torch.fx_utils import Origin, nodes_in, set_origin, storage_address, tensors_of
 from checkmate.torch.guards import ModelState
-from checkmate.torch.layouts import EagerLayouts
 from checkmate.torch.library_shims import as_in_eager
 from checkmate.torch.side_effects import Attributes, check_hooks, left_alone, may_count, refuse_counters
 from checkmate.torch.signature import Signature
+from checkmate.torch.strides import EagerLayouts
 
 LossFn = Callable[..., Any]
 aten = torch.ops.aten
