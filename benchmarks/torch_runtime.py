@@ -38,10 +38,23 @@ def tiny_ops() -> Case:
     return Case(TinyOps(), lambda m, x: m(x), (torch.randn(8),), [])
 
 
+class SmallTransformer(nn.Module):
+    """Two layers on six tokens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(100, 32)
+        layer = nn.TransformerEncoderLayer(32, 4, 128, dropout=0.1)
+        self.layers = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        self.head = nn.Linear(32, 100)
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return nn.functional.cross_entropy(self.head(self.layers(self.embedding(x))).flatten(0, 1), y)
+
+
 def small_transformer() -> Case:
-    layer = nn.TransformerEncoderLayer(64, 4, 128, dropout=0.0, batch_first=True)
-    model = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
-    return Case(model, lambda m, x: m(x).square().mean(), (torch.randn(2, 16, 64),), [])
+    batch = (torch.randint(100, (6, 2)), torch.randint(100, (12,)))
+    return Case(SmallTransformer(), lambda m, x, y: m(x, y), batch, [])
 
 
 CASES: dict[str, Callable[[], Case]] = {

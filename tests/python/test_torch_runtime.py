@@ -107,7 +107,7 @@ def test_numbers_are_those_of_the_generated_function(case: Callable[[], Any], bu
     model, loss_fn, batch = case()
     step = checkmate.compile(model, loss_fn, batch, budget, time_limit=2, cache=tmp_path)
     compiled = step._latest
-    generated = GeneratedExecution(planned_schedule(compiled.program, compiled.plan))
+    generated = GeneratedExecution(planned_schedule(compiled.program, compiled.plan), compiled.plan)
     inputs = compiled.program.trace.signature.values(step._state, batch)
     saved = {name: value.clone() for name, value in model.state_dict().items()}
     seen = []
@@ -369,3 +369,13 @@ def test_the_environment_chooses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setenv(runtime.VARIABLE, "rust")
     with pytest.raises(checkmate.Error, match=r"CHECKMATE_RUNTIME must be c\+\+ or python, got 'rust'"):
         checkmate.compile(model, loss_fn, batch, cache=tmp_path)
+
+
+def test_an_arena_that_is_larger_than_the_budget_is_told() -> None:
+    model, loss_fn, batch = images()
+    prepared = checkmate.compile(model, loss_fn, batch).prepare(batch)
+    extension, planned, addresses = runtime._extension(), planned_schedule(prepared.program, prepared.plan), prepared.addresses
+    assert addresses is not None
+    NativeExecution(extension, planned, addresses, addresses.total)
+    with pytest.warns(UserWarning, match=r"take .* with \d+ threads, 1.0 KiB more than the budget"):
+        NativeExecution(extension, planned, addresses, addresses.total - 1024)

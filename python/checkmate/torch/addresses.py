@@ -126,7 +126,9 @@ def planned_addresses(
     return blocks.laid_out(len(steps) + 1, capacity, time_limit)
 
 
-def recorded_addresses(step: NativeStep, gradients: Sequence[fx.Node], log: Log, time_limit: float = 2.0) -> Addresses:
+def recorded_addresses(
+    step: NativeStep, gradients: Sequence[fx.Node], log: Log, capacity: int | None = None, time_limit: float = 2.0
+) -> Addresses:
     """Of a step that was run to see what it allocates."""
     blocks = _Blocks()
     for run, (begin, until) in enumerate(log.spans()):
@@ -139,7 +141,7 @@ def recorded_addresses(step: NativeStep, gradients: Sequence[fx.Node], log: Log,
     latest = {slot: allocation for _, slot, allocation in log.values if slot in slots}
     for allocation in latest.values():
         blocks.blocks[allocation].gradient = True
-    return blocks.laid_out(step.run_count, None, time_limit)
+    return blocks.laid_out(step.run_count, capacity, time_limit)
 
 
 @dataclass(frozen=True)

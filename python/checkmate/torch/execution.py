@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -10,7 +11,8 @@ import torch
 from torch import fx
 from torch.utils import _pytree as pytree
 
-from checkmate import Plan
+from checkmate import Plan, blocks_of, lay_out
+from checkmate._core import bytes_text
 from checkmate.torch.addresses import Addresses, Log, recorded_addresses
 from checkmate.torch.codegen import below_autograd, generate
 from checkmate.torch.fx_utils import value
@@ -37,14 +39,13 @@ def planned_schedule(program: Program, plan: Plan) -> Schedule:
 
 
 class GeneratedExecution:
-    """By a generated Python function. On a GPU its tensors come from a pool of their own, so that what else the program
-    allocates does not fragment it; not tested on a machine with one."""
+    """By a generated Python function. On a GPU its tensors come from a pool of their own, which is as large as the plan's layout
+    from the start, so that nothing fragments it; not tested on a machine with one."""
 
-    def __init__(self, planned: Schedule) -> None:
+    def __init__(self, planned: Schedule, plan: Plan) -> None:
         self._trace = planned.program.trace
         self._run = generate(planned)
-        device = self._trace.device
-        self._pool = torch.cuda.MemPool() if device.type == "cuda" else None
+        self._pool = _pool(plan, self._trace.device) if self._trace.device.type == "cuda" else None
 
     def __call__(self, state: ModelState, inputs: list[torch.Tensor]) -> tuple[torch.Tensor, list[Any]]:
         """One step."""
@@ -59,16 +60,23 @@ class GeneratedExecution:
         return loss, extras
 
 
+def _pool(plan: Plan, device: torch.device) -> torch.cuda.MemPool:
+    pool = torch.cuda.MemPool()
+    with torch.cuda.use_mem_pool(pool, device):
+        torch.empty(lay_out(blocks_of(plan)).size, dtype=torch.uint8, device=device)  # freed at once: the pool keeps its memory
+    return pool
+
+
 class NativeExecution:
     """By the runtime in C++, at planned addresses.
 
     Without addresses, the first run records what it allocates; so does the one after a run that allocated something else, and the
-    first one with another number of threads.
+    first one with another number of threads. A warning says when the arena takes more than `room`.
     """
 
     MOST_RECORDINGS = 3
 
-    def __init__(self, extension: Any, planned: Schedule, addresses: Addresses | None) -> None:
+    def __init__(self, extension: Any, planned: Schedule, addresses: Addresses | None, room: int | None = None) -> None:
         trace = planned.program.trace
         loss, extras, gradients, updates = planned.results
         made = dict(zip(trace.gradients, gradients, strict=True))
@@ -87,6 +95,7 @@ class NativeExecution:
         self._threads = torch.get_num_threads()
         self._extension = extension
         self._accumulated = trace.signature.accumulated
+        self._room = room
         self.unplanned = 0
         """Allocations of the latest run that were not at planned addresses, but should have been."""
         if addresses is not None:
@@ -129,10 +138,17 @@ class NativeExecution:
     ) -> list[torch.Tensor]:
         returned, events, runs, values = self._step.native.record(inputs, parameters, written)
         self._recordings += 1
-        self._place(recorded_addresses(self._step, list(self._gradients.values()), Log(events, runs, values)))
+        self._place(recorded_addresses(self._step, list(self._gradients.values()), Log(events, runs, values), self._room))
         return returned  # type: ignore[no-any-return]
 
     def _place(self, addresses: Addresses) -> None:
+        if self._room is not None and addresses.total > self._room and self._threads not in self._by_threads:
+            warnings.warn(
+                f"the step's allocations take {bytes_text(addresses.total)} with {self._threads} threads, "
+                f"{bytes_text(addresses.total - self._room)} more than the budget leaves for them: no plan was made for them as "
+                "they are; compile with measured costs, this number of threads and no plan=, or with a smaller budget",
+                stacklevel=2,
+            )
         self._by_threads[self._threads] = addresses
         self._step.native.place(addresses.allocations, addresses.size)
 

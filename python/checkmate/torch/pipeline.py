@@ -79,7 +79,7 @@ class CompiledStep:
 
     def generated(self) -> CompiledStep:
         """The same step by generated Python code."""
-        return replace(self, execution=GeneratedExecution(planned_schedule(self.program, self.plan)))
+        return replace(self, execution=GeneratedExecution(planned_schedule(self.program, self.plan), self.plan))
 
     def with_plan(self, plan: Plan) -> CompiledStep:
         """The same step by another plan."""
@@ -115,7 +115,8 @@ def build(
     costs, graph, plan, addresses, cost_seconds, solve_seconds = group.agree(fingerprint(program), decide)
     timings = Timings(capture_seconds, cost_seconds, solve_seconds)
     trim_heap()  # measuring and searching took more than the step will
-    return CompiledStep(program, graph, plan, timings, costs, _execution(program, plan, addresses))
+    room = None if options.budget is None else plan.budget - graph.fixed_bytes
+    return CompiledStep(program, graph, plan, timings, costs, _execution(program, plan, addresses, room))
 
 
 def check_processor(program: Program) -> None:
@@ -152,9 +153,9 @@ def _rehearsal(estimate: Graph, device: torch.device, options: Options) -> Rehea
     return Rehearsal(plan.steps, plan.frees)
 
 
-def _execution(program: Program, plan: Plan, addresses: Addresses | None) -> Execution:
+def _execution(program: Program, plan: Plan, addresses: Addresses | None, room: int | None = None) -> Execution:
     extension, planned = extension_for(program), planned_schedule(program, plan)
-    return GeneratedExecution(planned) if extension is None else NativeExecution(extension, planned, addresses)
+    return GeneratedExecution(planned, plan) if extension is None else NativeExecution(extension, planned, addresses, room)
 
 
 class _Clock:
