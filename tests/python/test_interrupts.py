@@ -10,6 +10,8 @@ PRELUDE = """
 import os, signal, sys, threading
 import checkmate
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs inherit that it is ignored
+
 ENDLESS = dict(method="anneal", gap=0, time_limit=3600)
 unet = checkmate.load("zoo:unet?batch=32")
 begun = threading.Event()
