@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "checkmate/rows.h"
@@ -20,23 +21,67 @@ namespace checkmate::runtime {
 using Stack = torch::jit::Stack;
 using Slot = std::uint32_t;  ///< where a value is, while the step runs
 
+struct TensorLayout {
+  std::vector<std::int64_t> sizes;
+  std::vector<std::int64_t> strides;
+  c10::ScalarType type;
+};
+
+/// Functions that a compiler made of a group of ops, and the memory that they take. They get pointers, and
+/// know nothing of tensors.
+struct CompiledKernel {
+  using Function = void (*)();
+  static constexpr std::size_t kMostPointers = 64;
+
+  /// An operand is an argument or, with a higher number, a buffer.
+  struct Allocate {
+    std::uint32_t operand;
+    TensorLayout layout;
+  };
+  struct Pointer {
+    std::uint32_t operand;
+    std::int64_t element = 0;
+  };
+  struct Launch {
+    Function function;
+    std::vector<Pointer> pointers;
+  };
+  struct Free {
+    std::uint32_t operand;
+  };
+  using Action = std::variant<Allocate, Launch, Free>;
+  /// A view of an operand.
+  struct Result {
+    std::uint32_t operand;
+    TensorLayout layout;
+  };
+
+  std::vector<TensorLayout> arguments = {};  ///< what it was compiled for
+  std::size_t operand_count = 0;
+  std::vector<Action> actions = {};
+  std::vector<Result> results = {};
+};
+
 /// What a call runs: it takes its arguments from the stack and leaves its results there.
 class Kernel {
  public:
   /// Such as `aten::add` and `Tensor`. Throws c10::Error for an op that torch does not have.
   static Kernel op(const std::string& name, const std::string& overload);
-  /// Anything else: a compiled kernel, a function of another language. Its allocations have no planned
-  /// places.
-  static Kernel function(std::function<void(Stack&)> function);
+  /// Throws std::invalid_argument for an operand that does not exist, or has no memory when it is used.
+  static Kernel compiled(CompiledKernel kernel);
+  /// Anything else, such as a function of another language. With `planned`, it allocates the same each time,
+  /// and its allocations have planned places.
+  static Kernel function(std::function<void(Stack&)> function, bool planned = false);
 
-  /// Of an op, null of a function.
+  /// Of an op, null of others.
   const c10::FunctionSchema* schema() const;
-  bool is_op() const { return op_.has_value(); }
+  bool is_planned() const { return planned_; }
   void operator()(Stack& stack) const;
 
  private:
   std::optional<c10::OperatorHandle> op_;
   std::function<void(Stack&)> function_;
+  bool planned_ = true;
 };
 
 /// An argument of type Tensor.
@@ -102,7 +147,7 @@ struct PlannedAllocation {
 struct Addresses {
   std::size_t size = 0;
   Rows<PlannedAllocation>
-      of_run;  ///< in the order in which the run makes them, those of Kernel::function left out
+      of_run;  ///< in the order in which the run makes them, those of kernels that are not planned left out
 };
 
 /// What became of the allocations of a step.

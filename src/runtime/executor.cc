@@ -91,7 +91,7 @@ void run_call(const Call& call, Slots& slots, Stack& stack) {
     stack[list.position] = list.optional_elements ? list_of<c10::List<std::optional<at::Tensor>>>(list, slots)
                                                   : list_of<c10::List<at::Tensor>>(list, slots);
   }
-  if (call.kernel.is_op()) {
+  if (call.kernel.is_planned()) {
     call.kernel(stack);
   } else {
     const SourceScope torch_own(nullptr);
@@ -216,9 +216,10 @@ Kernel Kernel::op(const std::string& name, const std::string& overload) {
   return kernel;
 }
 
-Kernel Kernel::function(std::function<void(Stack&)> function) {
+Kernel Kernel::function(std::function<void(Stack&)> function, bool planned) {
   Kernel kernel;
   kernel.function_ = std::move(function);
+  kernel.planned_ = planned;
   return kernel;
 }
 

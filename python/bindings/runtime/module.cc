@@ -50,27 +50,67 @@ nb::list wrapped(std::vector<at::Tensor> tensors) {
 }
 
 /// A Python function of tensors that returns a tensor, several, or nothing. Freed with the lock held.
-Kernel python_kernel(nb::callable function) {
+Kernel python_kernel(nb::callable function, bool planned) {
   const std::shared_ptr<nb::object> held(new nb::object(std::move(function)), [](nb::object* object) {
     const nb::gil_scoped_acquire lock;
     delete object;
   });
-  return Kernel::function([held](Stack& stack) {
-    const nb::gil_scoped_acquire lock;
-    nb::list arguments;
-    for (c10::IValue& value : stack) {
-      arguments.append(wrapped(std::move(value).toTensor()));
+  return Kernel::function(
+      [held](Stack& stack) {
+        const nb::gil_scoped_acquire lock;
+        nb::list arguments;
+        for (c10::IValue& value : stack) {
+          arguments.append(wrapped(std::move(value).toTensor()));
+        }
+        stack.clear();
+        const nb::object result = (*held)(*arguments);
+        if (THPVariable_Check(result.ptr())) {
+          stack.emplace_back(tensor_of(result));
+        } else if (!result.is_none()) {
+          for (const nb::handle element : result) {
+            stack.emplace_back(element.is_none() ? at::Tensor() : tensor_of(element));
+          }
+        }
+      },
+      planned);
+}
+
+using Layout = std::tuple<std::vector<std::int64_t>, std::vector<std::int64_t>, std::string>;
+
+/// Such as "float32".
+c10::ScalarType type_named(const std::string& name) {
+  const auto& types = c10::getStringToDtypeMap();
+  const auto found = types.find(name);
+  if (found == types.end()) {
+    throw nb::value_error(("there is no type " + name).c_str());
+  }
+  return found->second;
+}
+
+TensorLayout layout_of(const Layout& layout) {
+  const auto& [sizes, strides, type] = layout;
+  return {sizes, strides, type_named(type)};
+}
+
+/// Memory with a layout is taken, a function gets pointers, or memory is freed.
+using Action =
+    std::tuple<std::vector<std::pair<std::uint32_t, std::int64_t>>, std::optional<Layout>, std::uintptr_t>;
+
+CompiledKernel::Action action_of(const Action& action) {
+  const auto& [places, layout, function] = action;
+  if (function != 0) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): Python knows addresses as numbers
+    CompiledKernel::Launch launch{reinterpret_cast<CompiledKernel::Function>(function), {}};
+    for (const auto& [operand, element] : places) {
+      launch.pointers.push_back({operand, element});
     }
-    stack.clear();
-    const nb::object result = (*held)(*arguments);
-    if (THPVariable_Check(result.ptr())) {
-      stack.emplace_back(tensor_of(result));
-    } else if (!result.is_none()) {
-      for (const nb::handle element : result) {
-        stack.emplace_back(element.is_none() ? at::Tensor() : tensor_of(element));
-      }
-    }
-  });
+    return launch;
+  }
+  const std::uint32_t operand = places.at(0).first;
+  if (layout) {
+    return CompiledKernel::Allocate{operand, layout_of(*layout)};
+  }
+  return CompiledKernel::Free{operand};
 }
 
 using Result = std::tuple<std::uint32_t, std::optional<std::uint32_t>, Slot>;
@@ -98,15 +138,26 @@ class Step {
     program_.runs.back().calls.push_back(std::move(call));
   }
 
-  void call_python(nb::callable function, const std::vector<Slot>& slots,
+  void call_python(nb::callable function, bool planned, const std::vector<Slot>& slots,
                    const std::vector<Result>& results) {
-    Call call{.kernel = python_kernel(std::move(function)),
-              .arguments = Stack(slots.size()),
-              .results = results_of(results)};
-    for (std::uint32_t i = 0; i < slots.size(); ++i) {
-      call.tensors.push_back({i, slots[i]});
+    call_kernel(python_kernel(std::move(function), planned), slots, results);
+  }
+
+  void call_compiled(const std::vector<Layout>& arguments, std::size_t operand_count,
+                     const std::vector<Action>& actions,
+                     const std::vector<std::pair<std::uint32_t, Layout>>& returned,
+                     const std::vector<Slot>& slots, const std::vector<Result>& results) {
+    CompiledKernel kernel{.operand_count = operand_count};
+    for (const Layout& argument : arguments) {
+      kernel.arguments.push_back(layout_of(argument));
     }
-    program_.runs.back().calls.push_back(std::move(call));
+    for (const Action& action : actions) {
+      kernel.actions.push_back(action_of(action));
+    }
+    for (const auto& [operand, layout] : returned) {
+      kernel.results.push_back({operand, layout_of(layout)});
+    }
+    call_kernel(Kernel::compiled(std::move(kernel)), slots, results);
   }
 
   void end_run(std::vector<Slot> drops, bool effect, std::optional<std::uint32_t> remember,
@@ -181,6 +232,14 @@ class Step {
   }
 
  private:
+  void call_kernel(Kernel kernel, const std::vector<Slot>& slots, const std::vector<Result>& results) {
+    Call call{.kernel = std::move(kernel), .arguments = Stack(slots.size()), .results = results_of(results)};
+    for (std::uint32_t i = 0; i < slots.size(); ++i) {
+      call.tensors.push_back({i, slots[i]});
+    }
+    program_.runs.back().calls.push_back(std::move(call));
+  }
+
   /// Hands out what the step made, so that no signal comes between: the first results are returned, the next
   /// become gradients, the last are copied into buffers.
   nb::list run_with(const Executor::Options& options, const nb::list& inputs, const nb::list& parameters,
@@ -251,7 +310,10 @@ NB_MODULE(CHECKMATE_RUNTIME_MODULE, module) {
       .def("begin_run", &Step::begin_run)
       .def("call_op", &Step::call_op, nb::arg("name"), nb::arg("overload"), nb::arg("positional"),
            nb::arg("named"), nb::arg("results"))
-      .def("call_python", &Step::call_python, nb::arg("function"), nb::arg("slots"), nb::arg("results"))
+      .def("call_python", &Step::call_python, nb::arg("function"), nb::arg("planned"), nb::arg("slots"),
+           nb::arg("results"))
+      .def("call_compiled", &Step::call_compiled, nb::arg("arguments"), nb::arg("operand_count"),
+           nb::arg("actions"), nb::arg("returned"), nb::arg("slots"), nb::arg("results"))
       .def("end_run", &Step::end_run, nb::arg("drops"), nb::arg("effect"), nb::arg("remember").none(),
            nb::arg("repeat").none())
       .def("finish", &Step::finish, nb::arg("results"), nb::arg("slot_count"), nb::arg("random_state_count"))

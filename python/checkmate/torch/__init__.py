@@ -30,6 +30,7 @@ def compile(  # noqa: A001  (as torch.compile)
     budget: str | int | None = None,
     *,
     reserve: str | int = 0,
+    kernels: str = "aten",
     costs: str = "measured",
     order: str = _core.default_order,
     time_limit: float = 10.0,
@@ -52,6 +53,10 @@ def compile(  # noqa: A001  (as torch.compile)
     ops. It is a number of bytes; text such as ``"2GiB"``; a share such as ``"60%"`` of what the step takes without recomputation,
     to which the fixed bytes (parameters, buffers, the batch, the reserve) are added; or ``None`` for no recomputation.
     ``reserve`` is for memory that the step does not see, such as the optimizer's state. It is part of the budget and of the peak.
+
+    ``kernels``: ``"aten"`` runs eager's own ops, so that numbers are bitwise eager's; ``"fused"`` has torch's compiler make one
+    kernel of many ops: less memory for the same time, and numbers that are the same in every plan, but rounded otherwise.
+    It needs a C++ compiler.
 
     ``costs``: ``"measured"`` runs the step a few times, within the budget if it does not fit otherwise, and remembers what each
     op took; ``"flops"`` estimates the costs, without workspace. Costs and plans are kept in ``cache`` (a folder; by default the
@@ -85,5 +90,6 @@ def compile(  # noqa: A001  (as torch.compile)
         progress=progress,
         process_group=process_group,
         optimizer=None if optimizer is None else StepOptimizer(optimizer, clip_value),
+        kernels=kernels,
     )
     return Step(model, loss_fn, example, options)

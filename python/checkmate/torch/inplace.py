@@ -6,14 +6,19 @@ it is never better than to keep what replaces it.
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from torch import fx
 from torch._ops import OpOverload
 
-from checkmate.torch.fx_utils import nodes_in, value
+from checkmate.torch.fused.kernels import FusedKernel
+from checkmate.torch.fx_utils import nodes_in, tensors_of, value
 from checkmate.torch.ir import Call, Program, Unit
 from checkmate.torch.memory import allocated_bytes
 
@@ -24,11 +29,33 @@ _WRITING = {"copy", "fill", "index_add", "index_put", "masked_fill", "scatter", 
 # In-place forms that are not found by appending `_` to the name.
 _IN_PLACE = {aten.bernoulli.p: aten.bernoulli_.float}
 _COMMUTATIVE = {aten.add.Tensor, aten.mul.Tensor}
+_SMALL_SHARE = 4  # other results may take a quarter of the bytes that are saved
 
 
 def write_in_place(program: Program) -> None:
     """Moves each op that can write over its input into the unit that makes that input. Time linear in the program."""
     _InPlace(program).fuse()
+
+
+@dataclass(frozen=True)
+class _Write:
+    """An argument that a result may be written over, and the op that does it: the argument comes first there."""
+
+    argument: int
+    result: int
+    form: Callable[[], Any]
+
+
+def possible_writes(node: fx.Node) -> list[_Write]:
+    """Of an op, if the layouts allow it."""
+    if isinstance(node.target, FusedKernel):
+        pairs = itertools.product(range(len(node.args)), range(len(value(node))))
+        return [_Write(a, r, partial(node.target.in_place, a, r)) for a, r in pairs if node.target.can_overwrite(a, r)]
+    form = in_place_form(node.target)
+    if form is None or len(tensors_of(value(node))) != 1:
+        return []
+    swapped = node.target in _COMMUTATIVE and node.kwargs.get("alpha", 1) == 1
+    return [_Write(position, 0, lambda: form) for position in range(2 if swapped else 1)]
 
 
 class _InPlace:
@@ -49,18 +76,17 @@ class _InPlace:
         last_ordered = -1
         for index, unit in enumerate(self.units):
             unit.reads = [self._current(s) for s in unit.reads]
-            position = self._overwritable(unit, last_ordered)
-            if position is not None:
-                self._move(index, position)
+            write = self._possible_write(unit, last_ordered)
+            if write is not None:
+                self._move(index, write)
             if unit.ordered:
                 last_ordered = self.home[index]
         self._renumber()
 
-    def _overwritable(self, unit: Unit, last_ordered: int) -> int | None:
-        """Which argument of the unit's op may be overwritten by its result."""
+    def _possible_write(self, unit: Unit, last_ordered: int) -> _Write | None:
+        """Which argument of the unit's op may be overwritten by which of its results."""
         node = unit.node
-        target = in_place_form(node.target)
-        if target is None or len(unit.makes) != 1 or not unit.reads:
+        if not unit.reads or not unit.makes:
             return None
         makers = {s: self._maker(s) for s in unit.reads}
         latest = max(unit.reads, key=lambda s: makers[s])
@@ -71,41 +97,44 @@ class _InPlace:
             return None  # the unit would read another of its own results: keep it simple
         if unit.ordered and makers[latest] < last_ordered:
             return None  # what draws random numbers stays in order
-        positions = [0, 1] if node.target in _COMMUTATIVE and node.kwargs.get("alpha", 1) == 1 else [0]
-        for position in positions:
-            if self._covers(node, position, latest):
-                return position
+        for write in possible_writes(node):
+            others_bytes = sum(self.storages[s].bytes for s in unit.makes if s != unit.makes[write.result])
+            # Who wants another result again has to make anew what was overwritten.
+            if _SMALL_SHARE * others_bytes <= storage.bytes and self._covers(node, write, latest):
+                return write
         return None
 
-    def _covers(self, node: fx.Node, position: int, storage: int) -> bool:
+    def _covers(self, node: fx.Node, write: _Write, storage: int) -> bool:
         """Whether the argument is the whole storage, once, in the layout of the result."""
-        argument = node.args[position]
+        argument = node.args[write.argument]
         if not isinstance(argument, fx.Node) or self._current(self.storage_of[argument]) != storage:
             return False
-        others = nodes_in([[a for i, a in enumerate(node.args) if i != position], node.kwargs])
+        others = nodes_in([[a for i, a in enumerate(node.args) if i != write.argument], node.kwargs])
         if any(self._current(self.storage_of[other]) == storage for other in others):
             return False
-        old, new = value(argument), value(node)
+        old, new = value(argument), tensors_of(value(node))[write.result]
         if old.is_complex():
             return False  # kernels for complex numbers round otherwise where they read what they write
+        same = old.shape == new.shape and old.stride() == new.stride()
+        reshaped = isinstance(node.target, FusedKernel) and old.is_contiguous() and new.is_contiguous()
         return bool(
-            old.shape == new.shape
-            and old.stride() == new.stride()
+            (same or (reshaped and old.numel() == new.numel()))
             and old.dtype == new.dtype
             and allocated_bytes(math.prod(old.shape) * old.element_size(), old.device) == self.storages[storage].bytes
         )
 
-    def _move(self, index: int, position: int) -> None:
+    def _move(self, index: int, write: _Write) -> None:
         unit = self.units[index]
-        (written,) = nodes_in(unit.node.args[position])
+        (written,) = nodes_in(unit.node.args[write.argument])
         storage = self._current(self.storage_of[written])
         target = self.units[self._maker(storage)]
         self.home[index] = self._maker(storage)
-        target.calls.append(Call(unit.node, in_place_form(unit.node.target), position))
+        target.calls.append(Call(unit.node, write.form(), write.argument))
         target.effect |= unit.effect
         target.random |= unit.random
         target.reads += [s for s in unit.reads if s != storage and s not in target.reads]
-        (replacing,) = unit.makes
+        replacing = unit.makes[write.result]
+        target.makes += [s for s in unit.makes if s != replacing]
         self.replaced[replacing] = storage
         self.storages[storage].output |= self.storages[replacing].output
         self.readers[storage] = self.readers[replacing]
@@ -134,7 +163,7 @@ class _InPlace:
         self.storages[:] = [self.storages[s] for s in kept]
         for kept_storage in self.storages:
             if kept_storage.unit is not None:
-                kept_storage.unit = new_unit[kept_storage.unit]
+                kept_storage.unit = new_unit[self.home[kept_storage.unit]]
 
 
 def in_place_form(target: Any) -> Any | None:

@@ -33,4 +33,6 @@ def _argument(node: fx.Node, name: str, default: Any) -> Any:
 def has_effect(node: fx.Node) -> bool:
     """Whether it writes into an argument, or talks to other processes."""
     op = overload(node)
-    return op is None or op.namespace in _EFFECT_NAMESPACES or op._schema.is_mutable
+    if op is None:
+        return bool(getattr(node.target, "effect", True))
+    return op.namespace in _EFFECT_NAMESPACES or op._schema.is_mutable

@@ -29,6 +29,7 @@ class Options:
     progress: ProgressOption
     process_group: Any
     optimizer: StepOptimizer | None
+    kernels: str
 
     @property
     def reserved_bytes(self) -> int:
@@ -38,3 +39,5 @@ class Options:
     def __post_init__(self) -> None:
         if self.costs not in ("measured", "flops"):
             raise Error(f'costs must be "measured" or "flops", got {self.costs!r:.60}')
+        if self.kernels not in ("aten", "fused"):
+            raise Error(f'kernels must be "aten" or "fused", got {self.kernels!r:.60}')

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch.utils import _pytree as pytree
@@ -32,7 +33,10 @@ from checkmate.torch.processor import VARIABLE, working_isa
 from checkmate.torch.progress import counting
 from checkmate.torch.runtime import extension_for
 from checkmate.torch.side_effects import run_gradient_hooks
-from checkmate.torch.trace import LossFn, trace_step
+from checkmate.torch.trace import LossFn, Trace, trace_step
+
+if TYPE_CHECKING:
+    from checkmate.torch.fused.fuse import Fused
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ class Timings:
     """Seconds that the parts of compiling took."""
 
     capture: float = 0.0
+    kernels: float = 0.0
     costs: float = 0.0
     solve: float = 0.0
 
@@ -54,6 +59,7 @@ class CompiledStep:
     timings: Timings
     costs: Sequence[UnitCost] = field(repr=False)
     execution: Execution = field(repr=False)
+    refused: Mapping[str, str] = field(default_factory=dict, repr=False)  # groups of ops that are not fused, and why
 
     def __call__(self, state: ModelState, batch: Sequence[Any]) -> Any:
         """Leaves gradients in `.grad`, updates buffers and attributes, and returns what the loss function returned."""
@@ -101,9 +107,18 @@ def build(
     """
     clock = _Clock()
     trace = trace_step(state, loss_fn, batch)
-    program = lower(with_updates(trace, state, options.optimizer) if options.optimizer else trace)
-    check_processor(program)
+
+    def finished(trace: Trace) -> Trace:
+        return with_updates(trace, state, options.optimizer) if options.optimizer else trace
+
     capture_seconds = clock.lap()
+    fused = _fused(trace, finished, options, group) if options.kernels == "fused" else None
+    if fused is not None:
+        program, options, refused = fused.program, fused.options, fused.refused
+    else:
+        program, refused = lower(finished(trace)), {}
+    check_processor(program)
+    fuse_seconds = clock.lap()
 
     def decide() -> tuple[Sequence[UnitCost], Graph, Plan, Addresses | None, float, float]:
         clock.lap()
@@ -113,10 +128,16 @@ def build(
         return costs, graph, plan, addresses, cost_seconds, clock.lap()
 
     costs, graph, plan, addresses, cost_seconds, solve_seconds = group.agree(fingerprint(program), decide)
-    timings = Timings(capture_seconds, cost_seconds, solve_seconds)
+    timings = Timings(capture_seconds, fuse_seconds, cost_seconds, solve_seconds)
     trim_heap()  # measuring and searching took more than the step will
     room = None if options.budget is None else plan.budget - graph.fixed_bytes
-    return CompiledStep(program, graph, plan, timings, costs, _execution(program, plan, addresses, room))
+    return CompiledStep(program, graph, plan, timings, costs, _execution(program, plan, addresses, room), refused)
+
+
+def _fused(trace: Trace, finished: Callable[[Trace], Trace], options: Options, group: Group) -> Fused | None:
+    """The step over fused kernels; None if they cannot be compiled."""
+    fuse = importlib.import_module("checkmate.torch.fused.fuse").fuse  # torch's compiler takes seconds to import
+    return cast("Fused | None", fuse(trace, finished, options, group, fingerprint(lower(trace))))
 
 
 def check_processor(program: Program) -> None:

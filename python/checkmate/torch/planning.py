@@ -93,7 +93,7 @@ def plan_addresses(
 def solved(graph: Graph, options: Options, start: Plan | None) -> Plan:
     """A plan within the budget: the one that was given, one that is remembered, or what a search finds."""
     if options.plan is not None:
-        return _given_plan(graph, options.plan, options)
+        return given_plan(graph, options)
     if options.budget is None:
         return Plan.keep_all(graph)
     budget = graph.parse_budget(options.budget)
@@ -123,8 +123,10 @@ def solved(graph: Graph, options: Options, start: Plan | None) -> Plan:
     return plan
 
 
-def _given_plan(graph: Graph, given: Plan | Path, options: Options) -> Plan:
-    """The plan on this graph: costs may have been measured anew since it was found."""
+def given_plan(graph: Graph, options: Options) -> Plan:
+    """The plan that was given, on this graph: costs may have been measured anew since it was found."""
+    given = options.plan
+    assert given is not None, "somebody asked for it"
     steps = given.steps if isinstance(given, Plan) else _read_steps(given)
     try:
         return Plan.from_steps(graph, steps, options.budget, order=options.order, method="given")

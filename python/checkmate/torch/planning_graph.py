@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence, Set
+from typing import Any
 
 from checkmate import Graph, Op, Tensor
 from checkmate.torch.costs import UnitCost
+from checkmate.torch.fused.kernels import FusedKernel
 from checkmate.torch.ir import Program, Storage, Unit
 
 
@@ -61,7 +63,9 @@ def planning_graph(
 
 def fingerprint(program: Program) -> str:
     """The same for two programs that can run the same plans."""
-    units = [(_kind(unit), unit.reads, unit.makes, unit.effect, unit.random) for unit in program.units]
+    units = [
+        ([str(call.target) for call in unit.calls], unit.reads, unit.makes, unit.effect, unit.random) for unit in program.units
+    ]
     storages = [(storage.bytes, storage.output) for storage in program.storages if storage.unit is not None]
     return hashlib.sha256(repr((units, storages)).encode()).hexdigest()
 
@@ -81,4 +85,8 @@ def _inside(unit: Unit, name: str) -> str:
 
 
 def _kind(unit: Unit) -> str:
-    return "+".join(str(call.target).removeprefix("aten.").partition(".")[0] for call in unit.calls)
+    return "+".join(_kind_of(call.target) for call in unit.calls)
+
+
+def _kind_of(target: Any) -> str:
+    return target.kind if isinstance(target, FusedKernel) else str(target).removeprefix("aten.").partition(".")[0]

@@ -18,6 +18,7 @@ import torch
 from torch import fx
 
 import checkmate
+from checkmate.torch.fused.kernels import FusedKernel
 from checkmate.torch.fx_utils import call, nodes_in
 from checkmate.torch.ir import Program
 from checkmate.torch.schedule import Invocation, Randomness, Run, Schedule
@@ -109,6 +110,11 @@ class NativeStep:
 
     def _invoke(self, invocation: Invocation) -> None:
         target = invocation.target
+        if isinstance(target, FusedKernel) and (native := target.native()) is not None:
+            arguments, recipe, returned = native
+            slots = [self.slot(node) for node in invocation.args]
+            self.native.call_compiled(arguments, recipe.operand_count, recipe.actions, returned, slots, self._results(invocation))
+            return
         if isinstance(target, torch._ops.OpOverload):
             args, kwargs = fx.map_arg([list(invocation.args), invocation.kwargs], self._reference)
             schema = target._schema
@@ -123,9 +129,12 @@ class NativeStep:
             except TypeError:  # an argument that is neither a number nor a tensor
                 pass
         nodes = list(dict.fromkeys(nodes_in([invocation.args, invocation.kwargs])))
-        results = [(position or 0, None, self.slot(node)) for position, node in invocation.results]
         function = _of_tensors(self._replaced(target), invocation.args, invocation.kwargs, nodes)
-        self.native.call_python(function, [self.slot(node) for node in nodes], results)
+        planned = isinstance(target, FusedKernel)  # which allocates the same each time
+        self.native.call_python(function, planned, [self.slot(node) for node in nodes], self._results(invocation))
+
+    def _results(self, invocation: Invocation) -> list[tuple[int, None, int]]:
+        return [(position or 0, None, self.slot(node)) for position, node in invocation.results]
 
     def _reference(self, node: fx.Node) -> Any:
         return self._extension.Slot(self.slot(node))

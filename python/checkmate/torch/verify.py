@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -11,6 +13,7 @@ from functools import partial
 from typing import Any
 
 import torch
+from torch.utils import _pytree as pytree
 
 from checkmate import Error, Plan
 from checkmate._core import bytes_text
@@ -81,6 +84,10 @@ class Verification:
     """Of the planned step, the best of those timed."""
     keep_all_seconds: float
     eager_seconds: float | None
+    error: float | None = None
+    """Of the gradients, relative to those of the model in double precision, by their norms; None if that was not asked for."""
+    eager_error: float | None = None
+    """The same of plain PyTorch."""
 
     @property
     def holds(self) -> bool:
@@ -106,6 +113,9 @@ class Verification:
             lines.append(
                 f"against eager PyTorch ({bytes_text(self.eager_peak)}, {self.eager_seconds:.3f} s): {_text(self.from_eager)}"
             )
+        if self.error is not None:
+            eager = "" if self.eager_error is None else f", those of eager PyTorch {self.eager_error:.2g}"
+            lines.append(f"against double precision: gradients are off by {self.error:.2g} of their norm{eager}")
         return "\n".join(lines)
 
 
@@ -114,12 +124,21 @@ def _process(seen: Verification) -> str:
     return f"resident memory {bytes_text(seen.resident or 0)}{arena}"
 
 
-def verify(step: Step, batch: Sequence[Any], *, eager: bool = True, repeats: int = 3, resident: bool = True) -> Verification:
+def verify(
+    step: Step,
+    batch: Sequence[Any],
+    *,
+    eager: bool = True,
+    repeats: int = 3,
+    resident: bool = True,
+    reference: bool = False,
+) -> Verification:
     """Runs the planned step, the same step without recomputation and (unless `eager` is false) plain PyTorch from the same
     state, and compares them. Restores parameters, gradients, buffers and random generators.
 
     Peaks come from the allocator's events. The last two need the memory that the plan saves. ``resident`` also runs the planned
-    step in a child process, to see what the system says.
+    step in a child process, to see what the system says. ``reference`` also runs a copy of the model in double precision, which
+    tells how far off the gradients are: those of fused kernels are not bitwise eager's.
     """
     if repeats < 1:
         raise Error(f"repeats must be 1 or more, got {repeats}")
@@ -138,6 +157,7 @@ def verify(step: Step, batch: Sequence[Any], *, eager: bool = True, repeats: int
             *((plain, lambda: _eager(step, batch)) for plain in others),
         )
         plain = others[0] if others else None
+        exact = _reference_gradients(step, batch) if reference else None
         grown = _resident(step, planned, batch, restore, ours.seconds) if resident else None
     fixed, addresses = planned.graph.fixed_bytes, planned.addresses
     return Verification(
@@ -154,7 +174,28 @@ def verify(step: Step, batch: Sequence[Any], *, eager: bool = True, repeats: int
         seconds=ours.seconds,
         keep_all_seconds=kept.seconds,
         eager_seconds=plain.seconds if plain else None,
+        error=None if exact is None else _relative_error(ours.gradients, exact),
+        eager_error=None if exact is None or plain is None else _relative_error(plain.gradients, exact),
     )
+
+
+def _reference_gradients(step: Step, batch: Sequence[Any]) -> list[torch.Tensor | None]:
+    """Of a copy of the model, in double precision."""
+    model = copy.deepcopy(step.model).double()
+    model.zero_grad()
+    precise = pytree.tree_map_only(torch.Tensor, lambda t: t.double() if t.is_floating_point() else t, tuple(batch))
+    loss_of(step.loss_fn(model, *precise)).backward()
+    return [None if p.grad is None else p.grad.cpu() for p in model.parameters()]
+
+
+def _relative_error(gradients: Sequence[torch.Tensor | None], exact: Sequence[torch.Tensor | None]) -> float:
+    pairs = [
+        (g.to_dense().double(), e.to_dense()) for g, e in zip(gradients, exact, strict=True) if g is not None and e is not None
+    ]
+    apart, whole = (
+        sum(float(t.square().sum()) for t in tensors) for tensors in ([g - e for g, e in pairs], [e for _, e in pairs])
+    )
+    return math.sqrt(apart / whole) if whole else math.sqrt(apart)
 
 
 def _resident(step: Step, planned: CompiledStep, batch: Sequence[Any], restore: Callable[[], None], seconds: float) -> int | None:

@@ -1,0 +1,1 @@
+"""Steps over kernels that Inductor compiles for groups of ops."""

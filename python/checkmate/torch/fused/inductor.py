@@ -1,0 +1,36 @@
+"""torch's compiler, for one graph of fixed shapes."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from typing import cast
+
+from torch import fx
+from torch._guards import TracingContext, tracing
+from torch._inductor.compile_fx import compile_fx_inner
+from torch._inductor.cpp_builder import get_cpp_compiler
+from torch._inductor.exc import InvalidCxxCompiler
+from torch._inductor.virtualized import V
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from checkmate.torch.fused.kernels import Compiled
+from checkmate.torch.fx_utils import value
+
+
+@functools.cache
+def compiler_is_there() -> bool:
+    """Whether there is a C++ compiler; a warning says so if not."""
+    try:
+        get_cpp_compiler()
+    except InvalidCxxCompiler:
+        warnings.warn('there is no C++ compiler to fuse kernels with: kernels="aten" is taken; install g++', stacklevel=2)
+        return False
+    return True
+
+
+def compile_graph(mode: FakeTensorMode, graph: fx.Graph) -> Compiled:
+    """A function of a list of tensors, in the layouts of the graph's inputs. Inductor keeps it on disk."""
+    fakes = [value(node) for node in graph.find_nodes(op="placeholder")]
+    with tracing(TracingContext(mode)), V.set_fake_mode(mode):
+        return cast(Compiled, compile_fx_inner(fx.GraphModule({}, graph), fakes))
