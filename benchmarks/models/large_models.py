@@ -128,6 +128,67 @@ def lstm() -> Case:
     return Case(model, lambda m, x: nn.functional.cross_entropy(m(x).flatten(0, 1), x.flatten()), (ids,), [])
 
 
+def small_gpt2() -> Case:
+    case = gpt2(layers=8, words=4000, batch=8, dropout=0.0)
+    case.model.loss_type = "ForCausalLM"  # what transformers takes otherwise, with a warning that Dynamo cannot trace
+    return case
+
+
+def masked_bert() -> Case:
+    config = transformers.BertConfig(
+        hidden_size=384, num_attention_heads=6, intermediate_size=1536, num_hidden_layers=8, vocab_size=4000
+    )
+    model = transformers.BertForMaskedLM(config).train()
+    ids = torch.randint(4000, (8, 256))
+    return Case(model, lambda m, x: m(x, labels=x).loss, (ids,), list(model.bert.encoder.layer))
+
+
+def grouped_llama() -> Case:
+    config = transformers.LlamaConfig(
+        hidden_size=384,
+        intermediate_size=1024,
+        num_hidden_layers=8,
+        num_attention_heads=6,
+        num_key_value_heads=2,
+        vocab_size=4000,
+    )
+    model = transformers.LlamaForCausalLM(config).train()
+    ids = torch.randint(4000, (8, 256))
+    return Case(model, lambda m, x: m(x, labels=x, use_cache=False).loss, (ids,), list(model.model.layers))
+
+
+def small_vit() -> Case:
+    config = transformers.ViTConfig(
+        hidden_size=192, num_attention_heads=3, intermediate_size=768, num_hidden_layers=8, image_size=128
+    )
+    model = transformers.ViTForImageClassification(config).train()
+    images = (torch.randn(8, 3, 128, 128), torch.randint(2, (8,)))
+    return Case(model, lambda m, x, y: m(x, labels=y).loss, images, list(model.vit.layers))
+
+
+def small_convnext() -> Case:
+    config = transformers.ConvNextConfig(hidden_sizes=[48, 96, 192, 384], depths=[2, 2, 4, 2], image_size=128)
+    model = transformers.ConvNextForImageClassification(config).train()
+    blocks = [layer for stage in model.convnext.encoder.stages for layer in stage.layers]
+    images = (torch.randn(8, 3, 128, 128), torch.randint(2, (8,)))
+    return Case(model, lambda m, x, y: m(x, labels=y).loss, images, blocks)
+
+
+def diffusion_unet() -> Case:
+    import diffusers  # noqa: PLC0415  (the other cases do without it)
+
+    model = diffusers.UNet2DModel(
+        sample_size=64,
+        block_out_channels=(32, 64, 128),
+        norm_num_groups=8,
+        down_block_types=("DownBlock2D", "DownBlock2D", "AttnDownBlock2D"),
+        up_block_types=("AttnUpBlock2D", "UpBlock2D", "UpBlock2D"),
+    ).train()
+    batch = (torch.randn(8, 3, 64, 64), torch.randint(1000, (8,)), torch.randn(8, 3, 64, 64))
+    blocks = [*model.down_blocks, model.mid_block, *model.up_blocks]
+    return Case(model, lambda m, x, t, noise: nn.functional.mse_loss(m(x, t).sample, noise), batch, blocks)
+
+
 class Recurrent(nn.Module):
     """A language model of three LSTM layers."""
 

@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch import fx, nn
 from torch._dynamo.utils import counters
+from torch._inductor.exc import InvalidCxxCompiler
 
 import checkmate
 from checkmate.torch import runtime
@@ -226,7 +227,7 @@ def test_a_group_that_cannot_be_compiled_runs_op_by_op(monkeypatch: pytest.Monke
 
 def test_without_a_compiler_kernels_are_aten(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> str:
-        raise inductor.InvalidCxxCompiler
+        raise InvalidCxxCompiler
 
     monkeypatch.setattr(inductor, "get_cpp_compiler", missing)
     inductor.compiler_is_there.cache_clear()
