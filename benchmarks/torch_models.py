@@ -45,6 +45,7 @@ OUTCOMES = {
 }
 BUDGETS = ("70%", "45%")
 PEAK_TOLERANCE = 0.001
+SAME_ERROR, LEAST_ERROR = 10, 1e-4  # fused kernels may be this much farther from double precision than eager; or this far
 MIB = 2**20
 
 Record = dict[str, Any]
@@ -57,7 +58,9 @@ def hold(training: models.Training, tell: Tell, options: argparse.Namespace) -> 
     batches = [batch(), batch()]
 
     def compiled(budget: str | int | None) -> checkmate.torch.Step:
-        return checkmate.compile(model, loss_fn, batches[0], budget, time_limit=options.time_limit, cache=options.cache)
+        return checkmate.compile(
+            model, loss_fn, batches[0], budget, kernels=options.kernels, time_limit=options.time_limit, cache=options.cache
+        )
 
     tell("compile")
     record: Record = {"ops": len(compiled(None).graph), "runs": [], "notes": []}
@@ -70,7 +73,11 @@ def hold(training: models.Training, tell: Tell, options: argparse.Namespace) -> 
             record["notes"].append(f"{budget} is infeasible: planned at {least / MIB:.1f} MiB")
             step = compiled(least)
         tell(f"verify at {budget}")
-        record["runs"] += [run(budget, checkmate.verify(step, each, repeats=1, resident=False)) for each in batches]
+        fused = options.kernels == "fused"
+        seen = [checkmate.verify(step, each, repeats=1, resident=False, reference=fused) for each in batches]
+        record["runs"] += [run(budget, each) for each in seen]
+        if refused := step._latest.refused:
+            record["notes"].append(f"{len(refused)} groups are not fused: {next(iter(refused.values()))}")
         record["unplanned"] = record.get("unplanned", 0) + getattr(step._latest.execution, "unplanned", 0)
     wrong = [r for r in record["runs"] if r["numbers"]]
     off = [r for r in record["runs"] if r["peak_off"]]
@@ -86,10 +93,12 @@ def run(budget: str, seen: checkmate.torch.Verification) -> Record:
     """What one verification says, and what is wrong with it."""
     numbers = [
         f"{part} against {other} at {budget}: {getattr(difference, part)}"
-        for other, difference in (("keep-all", seen.from_keep_all), ("eager", seen.from_eager))
+        for other, difference in (("keep-all", seen.from_keep_all), ("eager", seen.from_eager if seen.error is None else None))
         for part in ("loss", "gradients", "buffers")
-        if getattr(difference, part).differing
+        if difference is not None and getattr(difference, part).differing
     ]
+    if seen.error is not None and seen.eager_error is not None and seen.error > max(SAME_ERROR * seen.eager_error, LEAST_ERROR):
+        numbers.append(f"gradients at {budget} are off by {seen.error:.2g}, those of eager by {seen.eager_error:.2g}")
     apart = abs(seen.measured_peak - seen.predicted_peak) / seen.predicted_peak
     held = seen.measured_peak <= seen.budget and apart <= PEAK_TOLERANCE
     off = f"at {budget} the peak is {seen.measured_peak / MIB:.2f} MiB, predicted {seen.predicted_peak / MIB:.2f}"
@@ -97,6 +106,7 @@ def run(budget: str, seen: checkmate.torch.Verification) -> Record:
         "share": budget,
         **{k: getattr(seen, k) for k in ("budget", "measured_peak", "predicted_peak", "keep_all_peak", "eager_peak")},
         **{k: getattr(seen, k) for k in ("predicted_overhead", "seconds", "keep_all_seconds", "eager_seconds")},
+        **{k: getattr(seen, k) for k in ("error", "eager_error")},
         "numbers": "; ".join(numbers),
         "peak_off": "" if held else f"{off}, budget {seen.budget / MIB:.2f}",
     }
@@ -230,6 +240,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     parser.add_argument("--check-eager", action="store_true", help="only run each model in plain PyTorch")
     parser.add_argument("--torch-compile", action="store_true", help="also see whether torch.compile(fullgraph=True) takes it")
+    parser.add_argument("--kernels", default="aten", choices=("aten", "fused"))
     parser.add_argument("--jobs", type=int, default=1, help="models at once (1)")
     parser.add_argument("--limit", type=float, default=120, metavar="SECONDS", help="of processor time per model (120)")
     parser.add_argument("--memory", type=int, default=8, metavar="GIB", help="address space per model (8)")

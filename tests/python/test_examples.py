@@ -21,6 +21,7 @@ def test_training_holds_its_budget_with_the_same_losses(run_python: RunPython) -
     assert run.returncode == 0, run.stdout + run.stderr
     assert "held" in run.stdout
     assert "agree to the last bit" in run.stdout
+    assert "the same but for rounding" in run.stdout
 
 
 def test_command_line(tmp_path: Path) -> None:
