@@ -117,7 +117,7 @@ def test_kernels_run_in_cpp_at_planned_addresses(name: str, tmp_path: Path) -> N
     assert execution.unplanned == 0
     kernels = [call.target for unit in step._latest.program.units for call in unit.calls if isinstance(call.target, FusedKernel)]
     assert kernels
-    assert all(kernel.native() is not None for kernel in kernels)
+    assert all(kernel.native is not None for kernel in kernels)
 
 
 def test_what_a_wrapper_does_beyond_buffers_and_pointers_is_left_to_python() -> None:
@@ -220,8 +220,22 @@ def test_a_group_that_cannot_be_compiled_runs_op_by_op(monkeypatch: pytest.Monke
     reasons = list(step._latest.refused.values())
     assert reasons
     assert all(reason.startswith("fused(") and reason.endswith("RuntimeError: no norms today") for reason in reasons)
+    assert any(op.kind == "var_mean, not fused" for op in step.graph.ops)
     torch.manual_seed(1)
     step(*batch)
+    assert_close(gradients(model), expected)
+
+
+@in_cpp
+def test_a_kernel_that_only_python_can_call_is_called_and_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("checkmate.torch.fused.kernels.recipe", lambda *_: None)
+    model, loss_fn, batch = case = images()
+    expected = eager_gradients(case)
+    step = checkmate.compile(model, loss_fn, batch, kernels="fused", cache=tmp_path)
+    assert all(op.kind.endswith(", called from Python") for op in step.graph.ops if op.kind.startswith("fused("))
+    torch.manual_seed(1)
+    step(*batch)
+    assert step._latest.execution.unplanned == 0
     assert_close(gradients(model), expected)
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence, Set
-from typing import Any
 
 from checkmate import Graph, Op, Tensor
 from checkmate.torch.costs import UnitCost
-from checkmate.torch.fused.kernels import FusedKernel
-from checkmate.torch.ir import Program, Storage, Unit
+from checkmate.torch.fused.kernels import NOT_FUSED, FusedKernel
+from checkmate.torch.ir import Call, Program, Storage, Unit
 
 
 def planning_graph(
@@ -85,8 +84,11 @@ def _inside(unit: Unit, name: str) -> str:
 
 
 def _kind(unit: Unit) -> str:
-    return "+".join(_kind_of(call.target) for call in unit.calls)
+    return "+".join(map(_kind_of, unit.calls))
 
 
-def _kind_of(target: Any) -> str:
-    return target.kind if isinstance(target, FusedKernel) else str(target).removeprefix("aten.").partition(".")[0]
+def _kind_of(call: Call) -> str:
+    if isinstance(call.target, FusedKernel):
+        return call.target.kind
+    name = str(call.target).removeprefix("aten.").partition(".")[0]
+    return f"{name}, not fused" if NOT_FUSED in call.node.meta else name

@@ -110,7 +110,7 @@ class NativeStep:
 
     def _invoke(self, invocation: Invocation) -> None:
         target = invocation.target
-        if isinstance(target, FusedKernel) and (native := target.native()) is not None:
+        if isinstance(target, FusedKernel) and (native := target.native) is not None:
             arguments, recipe, returned = native
             slots = [self.slot(node) for node in invocation.args]
             self.native.call_compiled(arguments, recipe.operand_count, recipe.actions, returned, slots, self._results(invocation))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from checkmate.torch.fx_utils import is_getitem, overload, value
 
 aten = torch.ops.aten
 
+NOT_FUSED = "checkmate_not_fused"  # in a node's metadata: its group could not be compiled
 Compiled = Callable[[list[torch.Tensor]], Sequence[torch.Tensor]]
 Compiler = Callable[[fx.Graph], Compiled]
 
@@ -104,8 +106,10 @@ class FusedKernel:
         names = dict.fromkeys(
             op._schema.name.partition("::")[2] for op in called if op is not None and op not in _VIEWS | _RESHAPES
         )
-        return f"fused({', '.join(names)})"
+        from_python = self._compiled is not None and self.native is None
+        return f"fused({', '.join(names)}){', called from Python' if from_python else ''}"
 
+    @functools.cached_property
     def native(self) -> tuple[list[Layout], Recipe, list[tuple[int, Layout]]] | None:
         """As the runtime in C++ can run it: arguments, recipe, and which operands are results; None if only Python can."""
         compiled = self.compiled()

@@ -14,7 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from checkmate.torch.fused.decomposition import decomposed, remapped
 from checkmate.torch.fused.grouping import Group, Late, grouped
 from checkmate.torch.fused.inductor import compile_graph
-from checkmate.torch.fused.kernels import Kernels
+from checkmate.torch.fused.kernels import NOT_FUSED, Kernels
 from checkmate.torch.fused.subgraphs import subgraph_of
 from checkmate.torch.fused.values import Values
 from checkmate.torch.fx_utils import call, getitem, is_getitem, origin, set_origin, value
@@ -85,6 +85,7 @@ class _Fusing:
                 if self.values.maker(self.values.base(node)) not in group.ops:
                     return self._shown(node)
                 inside[node] = self._add(node, *fx.map_arg((node.args, node.kwargs), shown))
+                inside[node].meta[NOT_FUSED] = True
             return inside[node]
 
         self.new.update({found: shown(found) for found in group.made})
