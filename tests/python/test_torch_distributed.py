@@ -32,7 +32,7 @@ def seeded_net() -> Net:
     return Net()
 
 
-def _work(rank: int, port: int, wrapped: bool, folder: str) -> None:
+def _work(rank: int, port: int, wrapped: bool, kernels: str, folder: str) -> None:
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
     try:
@@ -40,13 +40,15 @@ def _work(rank: int, port: int, wrapped: bool, folder: str) -> None:
         model: nn.Module = DistributedDataParallel(inner) if wrapped else inner
         x = whole_batch()[HALF * rank : HALF * (rank + 1)]
         group = None if wrapped else dist.group.WORLD
-        step = checkmate.compile(model, networks.squared, (x,), "85%", process_group=group, cache=folder, progress=False)
+        step = checkmate.compile(
+            model, networks.squared, (x,), "85%", kernels=kernels, process_group=group, cache=folder, progress=False
+        )
         step(x)
         first = [p.grad.clone() for p in inner.parameters() if p.grad is not None]
         step(x)
         second = [p.grad.clone() for p in inner.parameters() if p.grad is not None]
         try:
-            checkmate.compile(model, networks.squared, (x[: 8 + rank],), process_group=group, cache=folder)
+            checkmate.compile(model, networks.squared, (x[: 8 + rank],), kernels=kernels, process_group=group, cache=folder)
             refusal = ""
         except checkmate.Error as error:
             refusal = str(error)
@@ -55,12 +57,16 @@ def _work(rank: int, port: int, wrapped: bool, folder: str) -> None:
         dist.destroy_process_group()
 
 
-@pytest.mark.parametrize("wrapped", [False, True], ids=["process group", "DistributedDataParallel"])
-def test_ranks_run_one_plan_and_average_their_gradients(wrapped: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("wrapped", "kernels"),
+    [(False, "aten"), (True, "aten"), (True, "fused")],
+    ids=["process group", "DistributedDataParallel", "fused kernels"],
+)
+def test_ranks_run_one_plan_and_average_their_gradients(wrapped: bool, kernels: str, tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    spawn(_work, args=(port, wrapped, str(tmp_path)), nprocs=2)
+    spawn(_work, args=(port, wrapped, kernels, str(tmp_path)), nprocs=2)
     (steps, ours, twice, refusal), (other_steps, other, _, other_refusal) = (
         torch.load(tmp_path / f"{rank}.pt") for rank in (0, 1)
     )
