@@ -143,13 +143,15 @@ def inductor(case: Case, share: float, fixed: int) -> Way:
         return started(way, fixed)
 
 
-def ours(case: Case, kernels: str, fixed: int, first: int, others: Sequence[float]) -> list[Way]:
+def ours(case: Case, kernels: str, fixed: int, first: int, others: Sequence[float], time_limit: float) -> list[Way]:
     """At the first budget with empty caches, and once more; at the least that is feasible; and at others above that."""
     with fresh_cache(), tempfile.TemporaryDirectory() as cache:
 
         def at(budget: float) -> Way:
             begin, given = time.perf_counter(), None if budget == math.inf else int(budget)
-            step = checkmate.compile(case.model, case.loss_fn, case.batch, given, kernels=kernels, cache=cache, progress=False)
+            step = checkmate.compile(
+                case.model, case.loss_fn, case.batch, given, kernels=kernels, time_limit=time_limit, cache=cache, progress=False
+            )
             way = Way(f"ours {kernels}", mib(budget), case.model, lambda: step(*case.batch), budget, step.plan.overhead)
             way.compile_seconds = time.perf_counter() - begin
             return started(way, fixed)
@@ -199,8 +201,8 @@ def compare(name: str, options: argparse.Namespace) -> list[Way]:
         ways += attempt(f"inductor {share:g}", functools.partial(inductor, case, share, fixed))
     peaks = sorted({way.peak for way in ways if way.name == "inductor"}) or [ways[0].peak]
     below = [int(share * peaks[0]) for share in BELOW_INDUCTOR]
-    ways += ours(case, "fused", fixed, peaks[0], [math.inf, *peaks[1:], *below])
-    ways += ours(case, "aten", fixed, peaks[0], [math.inf])
+    ways += ours(case, "fused", fixed, peaks[0], [math.inf, *peaks[1:], *below], options.time_limit)
+    ways += ours(case, "aten", fixed, peaks[0], [math.inf], options.time_limit)
     return in_turns(ways, options)
 
 
@@ -271,6 +273,7 @@ def main() -> None:
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1, help="with more than one, wall-clock time is measured")
+    parser.add_argument("--time-limit", type=float, default=10, help="seconds of each search of ours")
     parser.add_argument("--csv")
     parser.add_argument("--plot")
     options = parser.parse_args()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import random
 import signal
@@ -16,7 +17,7 @@ import torch
 from torch import nn
 
 import checkmate
-from checkmate.torch import runtime
+from checkmate.torch import planning, runtime
 from checkmate.torch.execution import GeneratedExecution, NativeExecution, planned_schedule
 from checkmate.torch.step import Step
 
@@ -379,3 +380,23 @@ def test_an_arena_that_is_larger_than_the_budget_is_told() -> None:
     NativeExecution(extension, planned, addresses, addresses.total)
     with pytest.warns(UserWarning, match=r"take .* with \d+ threads, 1.0 KiB more than the budget"):
         NativeExecution(extension, planned, addresses, addresses.total - 1024)
+
+
+def test_a_second_start_goes_to_the_plan_whose_layout_fits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    plan_addresses, peaks = planning.plan_addresses, list[int]()
+
+    def tight(program: Any, plan: checkmate.Plan, costs: Any, room: int, *seconds: float) -> Any:
+        """There is a layout only for plans whose peak is some percent below that of the first."""
+        peaks.append(plan.peak)
+        addresses = plan_addresses(program, plan, costs, room, *seconds)
+        assert addresses is not None
+        return addresses if plan.peak < 0.95 * peaks[0] else dataclasses.replace(addresses, size=room + room // 50)
+
+    monkeypatch.setattr(planning, "plan_addresses", tight)
+    model, loss_fn, batch = layers()
+    first = checkmate.compile(model, loss_fn, batch, "90%", time_limit=2, cache=tmp_path)
+    tried = len(peaks)
+    assert tried > 2
+    again = checkmate.compile(model, loss_fn, batch, "90%", time_limit=2, cache=tmp_path)
+    assert peaks[tried:] == [peaks[0], peaks[tried - 1]]
+    assert again.plan.steps == first.plan.steps

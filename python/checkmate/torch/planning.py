@@ -50,16 +50,24 @@ def _fitting(
     addresses = plan_addresses(program, plan, costs, room if options.budget is not None else None)
     if addresses is None or options.budget is None or options.plan is not None or addresses.total <= room:
         return plan, addresses
+    cache, key = Cache(options.cache), f"{graph.sha256} {wanted.budget} {options.order} {options.time_limit} {options.gap}"
+    remembered = cache.read("fits", key)  # the budget whose plan had a layout within this one
     best, budget = (plan, addresses), wanted.budget
-    for _ in range(_MOST_LAYOUTS):
+    for attempt in range(_MOST_LAYOUTS):
         budget -= max(addresses.total - room, room // 2000)
+        if attempt == 0 and isinstance(remembered, int) and graph.fixed_bytes < remembered < budget:
+            budget = remembered
         try:
             plan = solved(graph, replace(options, budget=budget), plan)
         except (InfeasibleError, NoPlanError):
+            if budget == remembered:
+                budget = wanted.budget  # no longer true
+                continue
             break
         addresses = plan_addresses(program, plan, costs, room) or addresses
         best = min(best, (plan, addresses), key=lambda each: each[1].total)
         if addresses.total <= room:
+            cache.write("fits", key, budget)
             break
     plan, addresses = best
     if addresses.total > room:

@@ -22,7 +22,6 @@ class Values:
         self.position = {node: i for i, node in enumerate(trace.graph.nodes)}
         self._value_at: dict[int, fx.Node] = {}
         self._views: set[fx.Node] = set()
-        self.outputs: set[fx.Node] = set()
         for node in trace.graph.nodes:
             self._add(node)
         self.outputs = {self.base(node) for node in trace.outputs}
@@ -58,10 +57,6 @@ class Values:
     def makers(self) -> list[fx.Node]:
         """The calls that compute something, in order."""
         return [n for n in self.position if n.op == "call_function" and n not in self._views and not is_getitem(n)]
-
-    def is_view(self, node: fx.Node) -> bool:
-        """Whether it only shows another value."""
-        return node in self._views
 
     def base(self, node: fx.Node) -> fx.Node:
         """The value that the node is, or shows."""
