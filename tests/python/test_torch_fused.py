@@ -254,6 +254,17 @@ def test_without_a_compiler_kernels_are_aten(monkeypatch: pytest.MonkeyPatch) ->
     assert not any("fused(" in op.kind for op in step.graph.ops)
 
 
+def test_a_step_that_cannot_be_decomposed_is_told_and_runs_ops(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: Any) -> Any:
+        raise RuntimeError("no rule for this")
+
+    monkeypatch.setattr("checkmate.torch.fused.step.decomposed", fails)
+    model, loss_fn, batch = images()
+    with pytest.warns(UserWarning, match=r"cannot be fused \(RuntimeError: no rule for this\): kernels=\"aten\" is taken"):
+        step = checkmate.compile(model, loss_fn, batch, kernels="fused", costs="flops")
+    assert not any("fused(" in op.kind for op in step.graph.ops)
+
+
 def test_a_second_start_compiles_nothing(tmp_path: Path) -> None:
     model, loss_fn, batch = images()
     checkmate.compile(model, loss_fn, batch, "95%", kernels="fused", time_limit=2, cache=tmp_path)

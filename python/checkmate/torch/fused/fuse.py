@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -27,10 +28,15 @@ class Fused:
 
 def fuse(trace: Trace, finished: Callable[[Trace], Trace], options: Options, group: Group, identity: str) -> Fused | None:
     """All ranks of the group fuse the step in the same way. `identity` stands for the step; `finished` adds what comes after the
-    backward pass. None without a compiler."""
+    backward pass. None, with a warning, where that is not possible."""
     if not compiler_is_there():
         return None
-    fusible = Fusible(trace)
+    try:
+        fusible = Fusible(trace)
+    except Exception as error:  # one of torch's rules, each of which is its own world
+        reason = str(error).strip().partition("\n")[0]
+        warnings.warn(f'the step cannot be fused ({type(error).__name__}: {reason}): kernels="aten" is taken', stacklevel=2)
+        return None
     late, budget = group.agree(identity, lambda: choose(fusible, finished, options, identity))
     options = replace(options, budget=budget)
     program = lower(finished(fusible.fused(late)))
