@@ -20,7 +20,7 @@ from checkmate.torch.execution import NativeExecution
 from checkmate.torch.fused import compiling, inductor
 from checkmate.torch.fused.decomposition import decomposed
 from checkmate.torch.fused.grouping import Late, grouped
-from checkmate.torch.fused.kernels import FusedKernel
+from checkmate.torch.fused.kernels import FusedKernel, Subgraph
 from checkmate.torch.fused.min_cut import saved_values
 from checkmate.torch.fused.recipe import recipe
 from checkmate.torch.fused.values import Values, bytes_of
@@ -130,9 +130,23 @@ def test_what_a_wrapper_does_beyond_buffers_and_pointers_is_left_to_python() -> 
     assert found.actions == [([(1, 0)], ([2, 3], [3, 1], "float32"), 0)]
     assert found.results == [1]
     assert recipe(wrapper.format("buf = reinterpret_tensor(a, (2, 3), (3, 1), 4)"), {}) is None
-    viewed = recipe(wrapper.format("buf = reinterpret_tensor(a, (2, 3), (3, 1), 0)"), {})
-    assert viewed is not None
-    assert viewed.results == [0]
+    assert recipe(wrapper.format("buf = reinterpret_tensor(a, (2, 3), (3, 1), 0)"), {}) is None  # an argument is no result
+
+
+def test_results_that_share_memory_are_taken_apart() -> None:
+    def compiler(_: fx.Graph) -> Any:
+        def call(inputs: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+            made = inputs[0] + 1
+            return inputs[0], made, made.view(-1)
+
+        return call
+
+    x, empty = torch.randn(4), fx.Graph()
+    empty.output(())
+    first, second, third = FusedKernel(Subgraph(empty, [], [], ""), compiler)(x)
+    assert torch.equal(first, x)
+    assert torch.equal(third, second)
+    assert len({t.untyped_storage().data_ptr() for t in (x, first, second, third)}) == 4
 
 
 def test_writing_over_an_argument_changes_no_number() -> None:

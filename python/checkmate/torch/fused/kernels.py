@@ -11,7 +11,7 @@ from torch import fx
 
 from checkmate.torch.fused.ops import is_reduction
 from checkmate.torch.fused.recipe import Layout, Recipe, functions_of, recipe
-from checkmate.torch.fx_utils import is_getitem, overload, value
+from checkmate.torch.fx_utils import is_getitem, overload, storage_address, value
 
 aten = torch.ops.aten
 
@@ -85,12 +85,12 @@ class FusedKernel:
     def __call__(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
         """The results of the group."""
         if self._writes is None:
-            return self.compiled()(list(inputs))
+            return _apart(self.compiled()(list(inputs)), inputs)
         written, *others = inputs
         argument, result = self._writes
         others.insert(argument, written)
         shape = value(self._subgraph.results[result]).shape
-        results = list(self.compiled()(others))
+        results = _apart(self.compiled()(others), inputs)
         results.insert(result, written.view(shape))
         return results
 
@@ -152,7 +152,7 @@ class FusedKernel:
         assert isinstance(results, tuple)
         if self._writes is not None:
             argument, result = self._writes
-            (written, *_) = [n for i, n in enumerate(graph.find_nodes(op="placeholder")) if i == argument]
+            written = graph.find_nodes(op="placeholder")[argument]
             new = results[result]
             if value(new).shape != value(written).shape:
                 new = graph.call_function(aten.view.default, (new, list(value(written).shape)))
@@ -162,6 +162,16 @@ class FusedKernel:
         output = graph.output(results)
         output.meta["user_visible_output_idxs"] = list(range(len(results)))  # their strides are what others rely on
         return graph
+
+
+def _apart(results: Iterable[torch.Tensor], inputs: Iterable[torch.Tensor]) -> list[torch.Tensor]:
+    """The results, each in memory of its own: who writes over one must not write over another, or over an argument."""
+    taken = {storage_address(tensor) for tensor in inputs}
+    own = []
+    for tensor in results:
+        own.append(tensor.clone() if storage_address(tensor) in taken else tensor)
+        taken.add(storage_address(own[-1]))
+    return own
 
 
 def _layout(found: fx.Node) -> Layout:

@@ -66,8 +66,9 @@ class _Reading:
                     self.done.results = [self._whole(element) for element in elements]
                 case _:
                     raise ValueError(ast.unparse(statement))
-        if len(set(self.done.results)) < len(self.done.results):
-            raise ValueError("two results share their memory")
+        own = [operand for operand in self.done.results if operand >= self._argument_count()]
+        if len(set(own)) < len(self.done.results):
+            raise ValueError("a result shares its memory with another, or with an argument")
         return self.done
 
     def _assign(self, target: ast.expr, made: ast.expr) -> None:
