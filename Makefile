@@ -17,12 +17,13 @@ test: setup-test
 
 ## make build    the program, at build/bin/checkmate, and the Python package, at build/python
 build: setup
-	@scripts/build.sh release checkmate_tool checkmate_package
+	@scripts/build.sh release checkmate_tool checkmate_package checkmate_shared
 	@echo "build: there are build/bin/checkmate and build/python/checkmate"
 
-## make bench    the benchmarks, with their figures
+## make bench    the benchmarks, at build/bin/*_bench; runs the first of them
 bench: setup-test
-	@scripts/build.sh release
+	@scripts/build.sh release scale_bench solve_bench layout_bench micro_bench
+	@echo "bench: there are build/bin/scale_bench, solve_bench, layout_bench and micro_bench; running scale_bench"
 	@build/bin/scale_bench
 
 ## make fuzz     each reader against random input, FUZZ_SECONDS (60) each

@@ -6,25 +6,19 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "experiments/public_graphs.h"
+
 namespace checkmate::bench {
 namespace {
 
 constexpr std::array<std::string_view, 5> kSets = {"public", "mac", "chain", "free", "scale"};
 
-// The public graphs: networks of Checkmate's paper with times of a V100 (FCN8: multiply-accumulates), and
-// Moccasin's random layered graphs.
-constexpr std::string_view kRlg1 = "random_layered_n100_", kRlg2 = "random_layered_n250_",
-                           kRlg3 = "random_layered_n500_", kRlg4 = "random_layered_n1000_";
-constexpr std::string_view kResNet50 = "ResNet50_", kFcn8 = "fcn_8_vgg_", kUnet = "vgg_unet_",
-                           kMobileNet = "MobileNet_", kSegNet = "segnet_", kVgg16 = "VGG16_",
-                           kVgg19 = "VGG19_";
-
 // Published: the better of Checkmate with Gurobi and Moccasin with CP-SAT on 16 cores, hours allowed.
-constexpr Instance on_public(std::string_view name, std::string_view graph, std::string_view budget,
-                             std::string_view floor, std::string_view gap, std::string_view published = "") {
+constexpr Instance on_public(std::string_view name, std::string_view budget, std::string_view floor,
+                             std::string_view gap, std::string_view published = "") {
   return {.set = "public",
           .name = name,
-          .graph = graph,
+          .graph = name,
           .budget = budget,
           .floor = floor,
           .floor_gap = gap,
@@ -32,11 +26,11 @@ constexpr Instance on_public(std::string_view name, std::string_view graph, std:
 }
 
 // Published: FastSA, one core, about 10 to 40 s.
-constexpr Instance in_free_order(std::string_view name, std::string_view graph, std::string_view budget,
-                                 std::string_view floor, std::string_view published) {
+constexpr Instance in_free_order(std::string_view name, std::string_view budget, std::string_view floor,
+                                 std::string_view published) {
   return {.set = "free",
           .name = name,
-          .graph = graph,
+          .graph = name,
           .budget = budget,
           .order = Order::kFree,
           .floor = floor,
@@ -59,29 +53,29 @@ constexpr Instance plain(std::string_view set, std::string_view name, std::strin
 }
 
 constexpr std::array kListed = {
-    on_public("RLG1", kRlg1, "90%", "0.789", "0.11 (0.09)", "0.8"),
-    on_public("RLG1", kRlg1, "80%", "2.296", "0.73 (0)", "2.3"),
-    on_public("RLG2", kRlg2, "90%", "0.904", "0.08 (0.05)", "0.9"),
-    on_public("RLG2", kRlg2, "80%", "4.261", "0.65 (0.46)", "4.9"),
-    on_public("RLG3", kRlg3, "90%", "0.701", "0.04", "0.7"),
-    on_public("RLG3", kRlg3, "80%", "3.105", "0.25 (0.24)", "3.4"),
-    on_public("RLG4", kRlg4, "90%", "0.683", "0.02", "0.7"),
-    on_public("RLG4", kRlg4, "80%", "2.635", "0.10", "3.4"),
-    on_public("FCN8", kFcn8, "90%", "0.0294", "0", "0.0"),
-    on_public("FCN8", kFcn8, "80%", "0.1361", "0", "0.1"),
-    on_public("FCN8", kFcn8, "70%", "0.891", "0"),
-    on_public("ResNet50", kResNet50, "90%", "0.1085", "0", "0.1"),
-    on_public("ResNet50", kResNet50, "80%", "0.2786", "0", "0.3"),
-    on_public("ResNet50", kResNet50, "50%", "1.499", "0.01"),
-    on_public("ResNet50", kResNet50, "30%", "3.638", "0.15"),
-    on_public("ResNet50", kResNet50, "20%", "6.380", "0.78"),
-    on_public("U-Net", kUnet, "50%", "6.967", "0"),
-    on_public("U-Net", kUnet, "40%", "13.11", "0.04"),
-    on_public("MobileNet", kMobileNet, "50%", "1.635", "0"),
-    on_public("MobileNet", kMobileNet, "25%", "5.266", "0.04"),
-    on_public("VGG16", kVgg16, "90%", "1.968", "0"),
-    on_public("VGG19", kVgg19, "80%", "2.756", "0.07"),
-    on_public("SegNet", kSegNet, "50%", "40.66", "0.001"),
+    on_public("RLG1", "90%", "0.789", "0.11 (0.09)", "0.8"),
+    on_public("RLG1", "80%", "2.296", "0.73 (0)", "2.3"),
+    on_public("RLG2", "90%", "0.904", "0.08 (0.05)", "0.9"),
+    on_public("RLG2", "80%", "4.261", "0.65 (0.46)", "4.9"),
+    on_public("RLG3", "90%", "0.701", "0.04", "0.7"),
+    on_public("RLG3", "80%", "3.105", "0.25 (0.24)", "3.4"),
+    on_public("RLG4", "90%", "0.683", "0.02", "0.7"),
+    on_public("RLG4", "80%", "2.635", "0.10", "3.4"),
+    on_public("FCN8", "90%", "0.0294", "0", "0.0"),
+    on_public("FCN8", "80%", "0.1361", "0", "0.1"),
+    on_public("FCN8", "70%", "0.891", "0"),
+    on_public("ResNet50", "90%", "0.1085", "0", "0.1"),
+    on_public("ResNet50", "80%", "0.2786", "0", "0.3"),
+    on_public("ResNet50", "50%", "1.499", "0.01"),
+    on_public("ResNet50", "30%", "3.638", "0.15"),
+    on_public("ResNet50", "20%", "6.380", "0.78"),
+    on_public("U-Net", "50%", "6.967", "0"),
+    on_public("U-Net", "40%", "13.11", "0.04"),
+    on_public("MobileNet", "50%", "1.635", "0"),
+    on_public("MobileNet", "25%", "5.266", "0.04"),
+    on_public("VGG16", "90%", "1.968", "0"),
+    on_public("VGG19", "80%", "2.756", "0.07"),
+    on_public("SegNet", "50%", "40.66", "0.001"),
 
     on_macs("U-Net", "zoo:unet?batch=32", "50%", "5.252", true),
     on_macs("SegNet", "zoo:segnet?batch=32", "50%", "", true),
@@ -94,18 +88,18 @@ constexpr std::array kListed = {
     plain("chain", "chain of 32", "zoo:linear?n=32", "10"),
     plain("chain", "chain of 32", "zoo:linear?n=32", "12"),
 
-    in_free_order("RLG1", kRlg1, "90%", "0", "0.0"),
-    in_free_order("RLG1", kRlg1, "80%", "0", "0.3"),
-    in_free_order("RLG1", kRlg1, "70%", "2.144", "2.2"),
-    in_free_order("RLG2", kRlg2, "90%", "0", "0.0"),
-    in_free_order("RLG2", kRlg2, "80%", "0", "0.0"),
-    in_free_order("RLG2", kRlg2, "70%", "0.566", "2.6"),
-    in_free_order("RLG3", kRlg3, "90%", "0", "0.03"),
-    in_free_order("RLG3", kRlg3, "80%", "0.547", "2.3"),
-    in_free_order("RLG3", kRlg3, "70%", "4.35", "4.8"),
-    in_free_order("RLG4", kRlg4, "90%", "0.076", "0.4"),
-    in_free_order("RLG4", kRlg4, "80%", "1.61", "2.5"),
-    in_free_order("RLG4", kRlg4, "70%", "5.11", "7.4"),
+    in_free_order("RLG1", "90%", "0", "0.0"),
+    in_free_order("RLG1", "80%", "0", "0.3"),
+    in_free_order("RLG1", "70%", "2.144", "2.2"),
+    in_free_order("RLG2", "90%", "0", "0.0"),
+    in_free_order("RLG2", "80%", "0", "0.0"),
+    in_free_order("RLG2", "70%", "0.566", "2.6"),
+    in_free_order("RLG3", "90%", "0", "0.03"),
+    in_free_order("RLG3", "80%", "0.547", "2.3"),
+    in_free_order("RLG3", "70%", "4.35", "4.8"),
+    in_free_order("RLG4", "90%", "0.076", "0.4"),
+    in_free_order("RLG4", "80%", "1.61", "2.5"),
+    in_free_order("RLG4", "70%", "5.11", "7.4"),
 };
 
 /// By rising size. A small vocabulary, a short sequence and a large batch: neither the logits nor the scores
@@ -149,13 +143,7 @@ Result<Graph> load(const Instance& instance, const std::filesystem::path& folder
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("set {} needs --graphs DIR, the folder of the public graphs", instance.set)};
   }
-  std::error_code failure;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, failure)) {
-    if (entry.path().filename().string().starts_with(instance.graph)) return read_graph(entry.path());
-  }
-  return Error{ErrorCode::kIo, fmt::format("{}: {}", folder.string(),
-                                           failure ? failure.message()
-                                                   : fmt::format("no file begins with {}", instance.graph))};
+  return experiments::read_public_graph(instance.graph, folder);
 }
 
 double most(std::string_view figure) {

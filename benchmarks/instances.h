@@ -14,7 +14,7 @@ namespace checkmate::bench {
 struct Instance {
   std::string_view set;
   std::string_view name;
-  std::string_view graph;  ///< `zoo:...`, or how the name of a public graph's file begins
+  std::string_view graph;  ///< `zoo:...`, or the name of a public graph
   std::string_view budget;
   Order order = Order::kFixed;
   std::string_view floor = {};      ///< ours must not be more expensive

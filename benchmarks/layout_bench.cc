@@ -62,7 +62,7 @@ void measure_fit(const Graph& graph, const std::string& name, Bytes budget, cons
     const Result<SolveResult> solved =
         solve(graph, {.budget = within, .time_limit = std::chrono::duration<double>(limits.solve)});
     if (!solved || !solved->plan) break;
-    const double overhead = checkmate::overhead(graph, solved->cost);
+    const double overhead = checkmate::overhead(graph, *solved->cost);
     if (plans == 1) by_peak = overhead;
     const LayoutResult laid_out =
         *lay_out(*blocks_of(graph, *solved->plan),

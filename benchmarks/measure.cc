@@ -34,8 +34,7 @@ std::vector<TracePoint> best_so_far(const Graph& graph, const std::vector<Progre
     if (report.bound && *report.bound <= result.lower_bound) bound = std::max(bound, *report.bound);
     trace.push_back({report.seconds, cost, bound});
   }
-  trace.push_back(
-      {result.seconds, result.plan ? std::optional(result.cost) : std::nullopt, result.lower_bound});
+  trace.push_back({result.seconds, result.cost, result.lower_bound});
   return trace;
 }
 

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "checkmate/checkmate.h"
+#include "experiments/public_graphs.h"
 #include "table.h"
 
 namespace checkmate::bench {
@@ -17,7 +18,7 @@ namespace {
 constexpr std::string_view kUsage =
     "solve_bench --set SET[,SET...] [options]\n"
     "  --set           public, mac (or paper), chain, free, scale\n"
-    "  --graphs DIR    the public graphs, for the sets public and free\n"
+    "  --graphs DIR    the public graphs (docs/public_graphs.md), for the sets public and free\n"
     "  --methods a,b   by default auto\n"
     "  --seeds 1,2,3\n"
     "  --time-limit S  seconds per solve, by default 10\n"
@@ -153,8 +154,8 @@ Result<Measured> measure_all(const Arguments& arguments, const Instance& instanc
     const SolveResult& result = run->result;
     fmt::print(stderr, "{} {} {} seed {}: {}, {:.1f} s\n", instance.name, instance.budget, how.method,
                how.seed,
-               result.plan ? fmt::format("{:.6f}x, gap {:.3f}%", overhead(problem.graph, result.cost),
-                                         100 * relative_gap(result.cost, result.lower_bound))
+               result.plan ? fmt::format("{:.6f}x, gap {:.3f}%", overhead(problem.graph, *result.cost),
+                                         100 * relative_gap(*result.cost, result.lower_bound))
                            : std::string(to_string(result.status)),
                result.seconds);
     measured.runs.push_back(std::move(*run));
@@ -189,6 +190,9 @@ Result<void> run(std::span<char*> words) {
   }
   const Result<Arguments> arguments = parse(words);
   if (!arguments) return arguments.error();
+  if (!arguments->graphs.empty()) {
+    if (Result<void> checked = experiments::check_public_graphs(arguments->graphs); !checked) return checked;
+  }
   std::vector<Measured> measured;
   for (const std::string& set : arguments->sets) {
     for (const Instance& instance : instances_of(set)) {

@@ -41,17 +41,17 @@ std::string seconds_text(std::optional<double> seconds) {
 }
 
 std::string plan_text(const Measured& measured, const Run& run) {
-  return run.result.plan ? extra_text(measured, run.result.cost) : std::string(to_string(run.result.status));
+  return run.result.plan ? extra_text(measured, *run.result.cost) : std::string(to_string(run.result.status));
 }
 
 std::string gap_text(const Run& run, std::optional<Cost> bound) {
   if (!run.result.plan || !bound) return "";
-  return fmt::format("{:.3f}", 100 * relative_gap(run.result.cost, *bound));
+  return fmt::format("{:.3f}", 100 * relative_gap(*run.result.cost, *bound));
 }
 
 bool costs_less(const Run* a, const Run* b) {
   const auto key = [](const Run& run) {
-    return run.result.plan ? run.result.cost : Cost{std::numeric_limits<std::int64_t>::max()};
+    return run.result.cost.value_or(Cost{std::numeric_limits<std::int64_t>::max()});
   };
   return key(*a) < key(*b);
 }
@@ -59,7 +59,7 @@ bool costs_less(const Run* a, const Run* b) {
 std::optional<Cost> least_cost(const Measured& measured) {
   std::optional<Cost> least;
   for (const Run& run : measured.runs) {
-    if (run.result.plan) least = std::min(least.value_or(run.result.cost), run.result.cost);
+    if (run.result.plan) least = std::min(least.value_or(*run.result.cost), *run.result.cost);
   }
   return least;
 }
@@ -91,11 +91,11 @@ std::string verdict(const Row& row) {
        {std::pair("floor", instance.floor), std::pair("published", instance.published)}) {
     if (figure.empty()) continue;
     const double room = what == std::string_view("floor") ? kFloorRoom : 1;
-    compare(what, worst.plan && extra_percent(row.measured, worst.cost) <= most(figure) * room);
+    compare(what, worst.plan && extra_percent(row.measured, *worst.cost) <= most(figure) * room);
   }
   for (const Run& rival : row.measured.runs) {
     if (is_rival(rival))
-      compare("milp", worst.plan && (!rival.result.plan || worst.cost <= rival.result.cost));
+      compare("milp", worst.plan && (!rival.result.plan || *worst.cost <= *rival.result.cost));
   }
   if (figures == 0) return "";
   return missed.empty() ? "pass" : fmt::format("**fail**: {}", fmt::join(missed, ", "));
@@ -216,11 +216,11 @@ experiments::ResultTable runs_table(std::span<const Measured> measured) {
                             std::to_string(run.how.threads),
                             fmt::format("{}", run.how.time_limit.count()),
                             std::string(to_string(r.status)),
-                            r.plan ? over(r.cost) : "",
+                            r.plan ? over(*r.cost) : "",
                             over(r.lower_bound),
-                            r.plan ? fmt::format("{:.8f}", relative_gap(r.cost, r.lower_bound)) : "",
+                            r.plan ? fmt::format("{:.8f}", relative_gap(*r.cost, r.lower_bound)) : "",
                             r.plan && r.stage_lower_bound
-                                ? fmt::format("{:.8f}", relative_gap(r.cost, *r.stage_lower_bound))
+                                ? fmt::format("{:.8f}", relative_gap(*r.cost, *r.stage_lower_bound))
                                 : "",
                             r.plan ? known(r.first_plan_seconds) : "",
                             known(seconds_to_near_best(run, least_cost(one))),

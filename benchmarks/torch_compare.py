@@ -1,7 +1,9 @@
 """In one run: eager PyTorch, torch.utils.checkpoint around every block, Inductor with torch's memory budget, and ours.
 
 Peaks are measured for all in the same way, from the allocator's events, and include parameters, buffers, batch and gradients.
-Times are the best of steps taken in turns: processor time on one thread; with more threads, wall-clock time.
+Times are the best of steps taken in turns: processor time on one thread; with more threads, wall-clock time. Inductor's first
+setting and our first budget start with empty caches. At three budgets our steps over fused kernels are verified: bit by bit
+against the same kernels without recomputation, and how far gradients are from those in double precision.
 
     python benchmarks/torch_compare.py [--models gpt2,resnet50] [--threads 2] [--csv out.csv] [--plot out.svg]
 """
@@ -42,7 +44,7 @@ from models.large_models import (
 )
 
 MIB = 2**20
-INDUCTOR_BUDGETS = (1.0, 0.8, 0.5, 0.3, 0.1)  # 1.0 is torch's default: no budget
+INDUCTOR_BUDGETS = "1.0,0.8,0.5,0.3,0.1"  # 1.0 is torch's default: no budget
 BELOW_INDUCTOR = (0.85, 0.7, 0.6)  # of its least peak
 T = TypeVar("T")
 
@@ -73,6 +75,14 @@ class Way:
     again_seconds: float | None = None  # the same once more; where it is known, compile_seconds began with empty caches
     peak: int = 0
     seconds: float = math.inf
+    compiled: checkmate.torch.Step | None = None  # ours
+    without: Callable[[], Any] | None = None  # the same kernels without recomputation
+    without_seconds: float = math.inf
+
+    @property
+    def slow_down(self) -> float | None:
+        """Over the same kernels without recomputation."""
+        return self.seconds / self.without_seconds if self.without is not None else None
 
     def step(self, watch: Callable[[Callable[[], Any]], T]) -> T:
         """What is seen of one step, which begins without gradients and leaves none."""
@@ -139,7 +149,7 @@ def inductor(case: Case, share: float, fixed: int) -> Way:
     own = types.FunctionType(loss.__code__.replace(), loss.__globals__, closure=loss.__closure__)
     compiled = torch.compile(own, fullgraph=True)
     way = Way("inductor", f"{share:g}", case.model, lambda: compiled(*case.batch).backward())
-    with fresh_cache(), torch._functorch.config.patch(activation_memory_budget=share):
+    with torch._functorch.config.patch(activation_memory_budget=share):
         return started(way, fixed)
 
 
@@ -154,6 +164,11 @@ def ours(case: Case, kernels: str, fixed: int, first: int, others: Sequence[floa
             )
             way = Way(f"ours {kernels}", mib(budget), case.model, lambda: step(*case.batch), budget, step.plan.overhead)
             way.compile_seconds = time.perf_counter() - begin
+            way.compiled = step
+            if budget != math.inf:
+                planned = step.prepare(case.batch)
+                kept = planned.with_plan(checkmate.Plan.keep_all(planned.graph))
+                way.without = lambda: step.execute(kept, case.batch)
             return started(way, fixed)
 
         def from_below(budget: int) -> Way:
@@ -180,6 +195,9 @@ def in_turns(ways: list[Way], options: argparse.Namespace) -> list[Way]:
 
     def timed(way: Way) -> Way:
         way.seconds = min(way.seconds, way.step(lambda run: seconds_of(run, clock)))
+        if way.without is not None:
+            way.without_seconds = min(way.without_seconds, seconds_of(way.without, clock))
+            way.model.zero_grad()
         return way
 
     with torch.compiler.set_stance("fail_on_recompile"):
@@ -197,29 +215,67 @@ def compare(name: str, options: argparse.Namespace) -> list[Way]:
     ways = [started(eager(case), fixed)]
     if case.blocks:
         ways += attempt("checkpoint", lambda: started(checkpointed(case), fixed))
-    for share in INDUCTOR_BUDGETS:
-        ways += attempt(f"inductor {share:g}", functools.partial(inductor, case, share, fixed))
+    with fresh_cache():
+        for share in map(float, options.inductor.split(",")):
+            ways += attempt(f"inductor {share:g}", functools.partial(inductor, case, share, fixed))
     peaks = sorted({way.peak for way in ways if way.name == "inductor"}) or [ways[0].peak]
     below = [int(share * peaks[0]) for share in BELOW_INDUCTOR]
     ways += ours(case, "fused", fixed, peaks[0], [math.inf, *peaks[1:], *below], options.time_limit)
     ways += ours(case, "aten", fixed, peaks[0], [math.inf], options.time_limit)
-    return in_turns(ways, options)
+    ways = in_turns(ways, options)
+    if options.verify:
+        attempt(f"verifying {name}", lambda: tell_numbers(name, case, ways))
+    return ways
+
+
+def tell_numbers(name: str, case: Case, ways: Sequence[Way]) -> None:
+    """Whether plans change bits or peaks, and how far all are from eager."""
+    steps = [way.compiled for way in ways if way.name == "ours fused" and way.compiled is not None and way.budget != math.inf]
+    for step in dict.fromkeys([*steps[:1], *steps[len(steps) // 2 :][:1], *steps[-1:]]):
+        seen = checkmate.verify(step, case.batch, repeats=1, resident=False, reference=True)
+        same = "same bits" if seen.from_keep_all.none else "OTHER BITS"
+        peak = "as predicted" if seen.measured_peak == seen.predicted_peak else f"PREDICTED {mib(seen.predicted_peak)}"
+        print(
+            f"{name} at {mib(seen.budget)}: {same} without recomputation, peak {mib(seen.measured_peak)} {peak}, "
+            f"gradients {seen.error:.1e} from double precision, eager {seen.eager_error:.1e}",
+            flush=True,
+        )
+    first = {way.name: way for way in reversed(ways)}
+    eagers, *others = (
+        first[kind].step(functools.partial(gradients_of, first[kind].model)) for kind in ("eager", "inductor", "ours fused")
+    )
+    theirs, mine = (relative_distance(each, eagers) for each in others)
+    draws = any(isinstance(m, torch.nn.Dropout) and m.p > 0 for m in case.model.modules())
+    told = "draws other numbers" if draws else f"{theirs:.1e}"
+    print(f"{name}: gradients from eager's: Inductor {told}, ours {mine:.1e}", flush=True)
+
+
+def gradients_of(model: torch.nn.Module, run: Callable[[], Any]) -> list[torch.Tensor]:
+    torch.manual_seed(1)
+    run()
+    return [p.grad.double() for p in model.parameters() if p.grad is not None]
+
+
+def relative_distance(found: list[torch.Tensor], expected: list[torch.Tensor]) -> float:
+    apart = sum(float((a - b).square().sum()) for a, b in zip(found, expected, strict=True))
+    return math.sqrt(apart / sum(float(b.square().sum()) for b in expected))
 
 
 def within(other: Way, ways: Sequence[Way]) -> float | None:
-    """Our best time at a peak that is no higher, over its time."""
-    fitting = [way.seconds for way in ways if way.name.startswith("ours") and way.peak <= other.peak]
+    """Our best time with fused kernels at a peak that is no higher, over its time."""
+    fitting = [way.seconds for way in ways if way.name == "ours fused" and way.peak <= other.peak]
     return min(fitting) / other.seconds if fitting else None
 
 
 def tell(name: str, ways: list[Way], clock: str) -> None:
     base = ways[0]
     print(f"\n{name}: eager takes {base.seconds:.3f} s ({clock}) and {mib(base.peak)}\n")
-    print("| way | setting | peak MiB | time / eager | predicted | compile s | again s | ours within its peak / its time |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| way | setting | peak MiB | time / eager | slow-down | predicted | compile s | again s | ours within / its time |")
+    print("|---|---|---|---|---|---|---|---|---|")
     for way in ways:
         ours_within = (within(way, ways) or "nothing fits") if way.name == "inductor" else None
-        seen = [way.peak / MIB, way.seconds / base.seconds, way.predicted, way.compile_seconds, way.again_seconds, ours_within]
+        seen = [way.peak / MIB, way.seconds / base.seconds, way.slow_down, way.predicted]
+        seen += [way.compile_seconds, way.again_seconds, ours_within]
         cells = ["" if cell is None else cell if isinstance(cell, str) else f"{cell:.3f}" for cell in seen]
         print(f"| {way.name:10} | {way.setting:11} | {' | '.join(f'{cell:>7}' for cell in cells)} |")
     print(flush=True)
@@ -231,6 +287,10 @@ def summarize(results: dict[str, list[Way]]) -> None:
     if fitting:
         print(f"{len(fitting)} points: median {statistics.median(fitting):.3f}, worst {max(fitting):.3f} of Inductor's time")
     print(f"{len(ratios) - len(fitting)} points of Inductor at whose peak nothing of ours fits")
+    pairs = [(w.slow_down, w.predicted) for ways in results.values() for w in ways if w.slow_down and w.name == "ours fused"]
+    off = [100 * abs(measured - predicted) for measured, predicted in pairs if predicted is not None]
+    if off:
+        print(f"{len(off)} slow-downs: prediction {statistics.median(off):.1f} points off in the median, {max(off):.1f} at worst")
     for name, ways in results.items():
         peaks = {kind: [way.peak for way in ways if way.name == kind] for kind in ("inductor", "ours fused", "ours aten")}
         for kind in ("ours fused", "ours aten"):
@@ -241,7 +301,7 @@ def summarize(results: dict[str, list[Way]]) -> None:
 
 
 def write(results: dict[str, list[Way]], path: str) -> None:
-    columns = ["name", "setting", "peak", "seconds", "predicted", "compile_seconds", "again_seconds"]
+    columns = ["name", "setting", "peak", "seconds", "slow_down", "predicted", "compile_seconds", "again_seconds"]
     with open(path, "w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["model", *columns])
@@ -271,9 +331,11 @@ def plot(results: dict[str, list[Way]], path: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--inductor", default=INDUCTOR_BUDGETS, help=f"its budgets ({INDUCTOR_BUDGETS})")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1, help="with more than one, wall-clock time is measured")
     parser.add_argument("--time-limit", type=float, default=10, help="seconds of each search of ours")
+    parser.add_argument("--no-verify", dest="verify", action="store_false", help="leave out the comparison of numbers")
     parser.add_argument("--csv")
     parser.add_argument("--plot")
     options = parser.parse_args()

@@ -1,11 +1,14 @@
-"""How long it takes from `compile` to the first step of GPT-2 with 12 layers, cold and with remembered costs, and how much the
+"""How long it takes from `compile` to the first step, cold and a second time, each in a process of its own; and how much the
 executor itself takes on a model of many tiny ops.
 
-    python benchmarks/torch_start.py
+    python benchmarks/torch_start.py [--models gpt2_12,gpt2,resnet50] [--kernels fused]
 """
 
 from __future__ import annotations
 
+import argparse
+import multiprocessing
+import os
 import statistics
 import tempfile
 import time
@@ -17,7 +20,10 @@ from torch import nn
 
 import checkmate
 from models.large_models import Case, gpt2
+from torch_compare import MODELS
 from torch_hold import eager_step
+
+STARTED = {"gpt2_12": lambda: gpt2(width=768, words=50257, batch=4, length=128), **MODELS}
 
 
 class TinyOps(nn.Module):
@@ -33,19 +39,22 @@ class TinyOps(nn.Module):
         return x.sum()
 
 
-def start(case: Case, cache: str) -> None:
-    begin = time.perf_counter()
-    step = checkmate.compile(case.model, case.loss_fn, case.batch, "75%", cache=cache)
+def start(name: str, kernels: str, cache: str) -> None:
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = cache
+    torch.manual_seed(0)
+    case = STARTED[name]()
+    begin, begin_cpu = time.perf_counter(), time.process_time()
+    step = checkmate.compile(case.model, case.loss_fn, case.batch, "75%", kernels=kernels, cache=cache, progress=False)
     compiled = time.perf_counter()
     step(*case.batch)
-    done = time.perf_counter()
+    done, cpu = time.perf_counter(), time.process_time() - begin_cpu
     timings = step.timings
     print(
-        f"{len(step.graph.ops)} ops: capture {timings.capture:.1f} s, costs {timings.costs:.1f} s, solve {timings.solve:.1f} s "
-        f"(overhead {step.plan.overhead:.4f}, gap {step.plan.gap:.3%}), first step {done - compiled:.1f} s, "
-        f"in all {done - begin:.1f} s"
+        f"{len(step.graph.ops)} ops: capture {timings.capture:.1f} s, kernels {timings.kernels:.1f} s, "
+        f"costs {timings.costs:.1f} s, solve {timings.solve:.1f} s (overhead {step.plan.overhead:.4f}, gap {step.plan.gap:.3%}), "
+        f"first step {done - compiled:.1f} s, in all {done - begin:.1f} s, {cpu:.1f} s of the processor",
+        flush=True,
     )
-    case.model.zero_grad()
 
 
 def median_ms(run: Callable[[], Any], model: nn.Module, rounds: int = 30) -> float:
@@ -68,12 +77,18 @@ def tiny() -> None:
 
 
 def main() -> None:
-    torch.manual_seed(0)
-    case = gpt2(width=768, words=50257, batch=4, length=128)
-    with tempfile.TemporaryDirectory() as cache:
-        for kind in ("cold", "cached"):
-            print(f"GPT-2, 12 layers, {kind}: ", end="", flush=True)
-            start(case, cache)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", default="gpt2_12", help=f"of {', '.join(STARTED)}")
+    parser.add_argument("--kernels", default="aten", choices=("aten", "fused"))
+    options = parser.parse_args()
+    fresh = multiprocessing.get_context("spawn")
+    for name in options.models.split(","):
+        with tempfile.TemporaryDirectory() as cache:
+            for kind in ("cold", "second"):
+                print(f"{name}, {kind}: ", end="", flush=True)
+                process = fresh.Process(target=start, args=(name, options.kernels, cache))
+                process.start()
+                process.join()
     tiny()
 
 

@@ -9,9 +9,10 @@ mark_as_advanced(CCACHE_PROGRAM)
 if(NOT CCACHE_PROGRAM)
   return()
 endif()
-# Precompiled headers: ccache has to be lenient about macros and times in them, and GCC has to name them when it preprocesses.
+# Precompiled headers: ccache has to be lenient about macros in them, and GCC has to name them when it preprocesses. It must not be
+# lenient about the times of headers: one that is edited while it is compiled would be remembered with what it was before.
 set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
-  CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE_PROGRAM})
+  CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options(-fpch-preprocess)
 endif()

@@ -17,5 +17,5 @@ TEXT
 echo
 echo "And for real: GPT-2 trained with PyTorch, as usual and in half of that memory (a minute or two):"
 echo
-isa=$(.venv/bin/python -P python/checkmate/torch/processor.py) # says so where PyTorch's fastest kernels would end the process
+isa=$(PYTHONPATH=build/python .venv/bin/python -P python/checkmate/torch/processor.py) # says so where PyTorch's fastest kernels would end the process
 env $isa PYTHONPATH=build/python .venv/bin/python examples/python/train.py

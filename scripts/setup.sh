@@ -14,7 +14,7 @@ case $purpose in
   build) requirements=(requirements-build.txt) ;;
   demo) requirements=(requirements-build.txt requirements-demo.txt) ;;
   test)
-    requirements=(requirements-build.txt requirements-demo.txt requirements-test.txt)
+    requirements=(requirements-build.txt requirements-demo.txt requirements-test.txt requirements-recipes.txt)
     packages+=("${test_packages[@]}")
     ;;
   *)
@@ -62,13 +62,16 @@ Run this line, or ask an administrator to; then run make again:
 
 # install_python FILE STAMP
 install_python() {
+  local options=""
+  # Their dependencies are in the other files, or not needed; pip must not choose another torch for them.
+  [ "$1" != requirements-recipes.txt ] || options="--no-deps "
   say "Python packages into .venv: $(head -n 1 "$1" | cut -c 3-)"
   if [ ! -x .venv/bin/python ]; then
     python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || fail "python3 is $(python3 --version 2>&1), and 3.11 or later is needed"
     python3 -m venv .venv >"$log" 2>&1 || fail "python3 -m venv failed, see $log: install python3-venv, remove .venv, then make again"
   fi
-  .venv/bin/python -m pip install --quiet --no-compile --disable-pip-version-check -r "$1" >"$log" 2>&1 ||
-    fail "pip could not install $1, see $log: check the network, or run .venv/bin/python -m pip install -r $1"
+  .venv/bin/python -m pip install --quiet --no-compile --disable-pip-version-check $options-r "$1" >"$log" 2>&1 ||
+    fail "pip could not install $1, see $log: check the network, or run .venv/bin/python -m pip install $options-r $1"
   rm -f "${2%-*}"-*
   touch "$2" .venv/.installed
 }

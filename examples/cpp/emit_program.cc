@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
   if (!result->plan) return fail({ErrorCode::kInvalidArgument, result->detail});
 
   emit(*graph, *result->plan);
-  std::cerr << "peak " << to_string(result->peak) << " of " << to_string(*budget) << ", "
-            << overhead(*graph, result->cost) << "x the work, at most "
-            << 100 * relative_gap(result->cost, result->lower_bound) << "% from the best possible\n";
+  std::cerr << "peak " << to_string(*result->peak) << " of " << to_string(*budget) << ", "
+            << overhead(*graph, *result->cost) << "x the work, at most "
+            << 100 * relative_gap(*result->cost, result->lower_bound) << "% from the best possible\n";
 }

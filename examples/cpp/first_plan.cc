@@ -32,7 +32,7 @@ int main() {
 
   const Result<SolveResult> result = solve(*graph, {.budget = 20_MiB});
   if (!result || !result->plan) return 1;
-  std::cout << to_string(result->status) << ", overhead " << overhead(*graph, result->cost) << ", peak "
-            << to_string(result->peak) << "\n";
+  std::cout << to_string(result->status) << ", overhead " << overhead(*graph, *result->cost) << ", peak "
+            << to_string(*result->peak) << "\n";
   for (const OpId op : result->plan->steps) std::cout << graph->name(op) << "\n";
 }

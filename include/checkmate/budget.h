@@ -9,6 +9,7 @@
 #include "checkmate/result.h"
 #include "checkmate/units.h"
 
+#pragma GCC visibility push(default)
 namespace checkmate {
 
 /// How much memory a plan may take, as a person writes it: bytes for everything, fixed memory included
@@ -16,13 +17,14 @@ namespace checkmate {
 /// 100), to which the fixed bytes are added. Held exactly.
 class Budget {
  public:
-  /// An error unless the bytes are positive.
+  /// An error for negative bytes.
   static Result<Budget> of(Bytes bytes);
-  /// An error where the text is neither, is not positive, or asks for more than 100%.
+  /// An error where the text is neither, is negative, or asks for more than 100%.
   static Result<Budget> parse(std::string_view text);
 
   bool is_share() const { return std::holds_alternative<Share>(amount_); }
-  /// The bytes that the budget allows a plan of this graph. An error for a share of less than one byte.
+  /// The bytes that the budget allows a plan of this graph. An error for less than one byte, unless
+  /// needs_no_memory().
   Result<Bytes> bytes_for(const Graph& graph) const;
 
  private:
@@ -37,6 +39,9 @@ class Budget {
   std::variant<Bytes, Share> amount_;
 };
 
+/// All its tensors have 0 bytes, so a budget of 0 bytes will do.
+bool needs_no_memory(const Graph& graph);
+
 /// Budget::parse() and bytes_for() in one.
 Result<Bytes> parse_budget(const Graph& graph, std::string_view text);
 
@@ -45,3 +50,4 @@ Result<Bytes> parse_budget(const Graph& graph, std::string_view text);
 Result<std::vector<Bytes>> parse_budgets(const Graph& graph, std::string_view text);
 
 }  // namespace checkmate
+#pragma GCC visibility pop

@@ -8,6 +8,7 @@
 #include "checkmate/max_batch.h"
 #include "checkmate/milp_text.h"
 #include "checkmate/plan.h"
+#include "checkmate/planner.h"
 #include "checkmate/result.h"
 #include "checkmate/simulate.h"
 #include "checkmate/solve.h"
@@ -16,6 +17,8 @@
 #include "checkmate/sweep.h"
 #include "checkmate/units.h"
 #include "checkmate/validate.h"
+#include "checkmate/version.h"
+#include "checkmate/whole_costs.h"
 
 // The components that were installed with the core.
 #if __has_include("checkmate/cost_model.h")

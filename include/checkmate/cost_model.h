@@ -7,6 +7,7 @@
 #include "checkmate/graph.h"
 #include "checkmate/result.h"
 
+#pragma GCC visibility push(default)
 /// What ops cost, according to the models of docs/cost_models.md. Only the costs and their unit change; ops,
 /// tensors and their order stay the same.
 namespace checkmate {
@@ -32,3 +33,4 @@ std::span<const std::string_view> cost_devices();
 std::size_t unknown_kind_count(const Graph& graph);
 
 }  // namespace checkmate
+#pragma GCC visibility pop

@@ -12,6 +12,7 @@
 #include "checkmate/simulate.h"
 #include "checkmate/solve.h"
 
+#pragma GCC visibility push(default)
 /// What a plan does with its memory, and what more or less memory would be worth.
 namespace checkmate {
 
@@ -64,3 +65,4 @@ Result<PriceOfMemory> price_of_memory(const Graph& graph, const SolveOptions& op
                                       const SolveResult& around, const std::stop_token& stop = {});
 
 }  // namespace checkmate
+#pragma GCC visibility pop

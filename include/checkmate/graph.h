@@ -15,6 +15,7 @@
 #include "checkmate/rows.h"
 #include "checkmate/units.h"
 
+#pragma GCC visibility push(default)
 namespace checkmate {
 
 /// An index into one of a graph's lists. Ids of ops and of tensors do not mix.
@@ -179,6 +180,9 @@ class GraphBuilder {
   TensorId add_op_with_output(OpSpec spec, Bytes bytes);
   void set_name(std::string name) { graph_.name_ = std::move(name); }
   void set_cost_unit(std::string unit) { graph_.cost_unit_ = std::move(unit); }
+  /// Replaces the costs of all ops so far; an error unless there is one per op. See whole_costs() for costs
+  /// with fractions.
+  Result<void> set_costs(std::vector<Cost> costs);
   /// Replaces Graph::reserved_bytes(), 0 at first.
   void set_reserved_bytes(Bytes bytes) { graph_.reserved_bytes_ = bytes; }
 
@@ -207,3 +211,4 @@ class GraphBuilder {
 };
 
 }  // namespace checkmate
+#pragma GCC visibility pop

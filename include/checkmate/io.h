@@ -11,7 +11,9 @@
 #include "checkmate/layout.h"
 #include "checkmate/plan.h"
 #include "checkmate/result.h"
+#include "checkmate/solve.h"
 
+#pragma GCC visibility push(default)
 /// Files, as docs/file_formats.md describes them. Readers trust nothing: a wrong file is an Error that names
 /// the line and the JSON path, and memory stays proportional to the file. Writers write the whole file or
 /// none of it.
@@ -28,7 +30,7 @@ Result<Graph> parse_graph(std::string text, const std::string& source = "graph")
 /// Our format. parse_graph() of it gives an equal graph.
 std::string graph_to_json(const Graph& graph);
 /// Node-link JSON of the training flavour, for plain graphs; an error for one with features that it cannot
-/// hold. Kinds, tensor names and the cost unit are lost, and every phase but forward becomes backward.
+/// hold. Kinds and tensor names are lost, and every phase but forward becomes backward.
 Result<std::string> graph_to_node_link(const Graph& graph);
 /// For Graphviz: ops as boxes coloured by phase, an edge for each tensor and user.
 std::string graph_to_dot(const Graph& graph);
@@ -52,6 +54,10 @@ struct PlanRecord {
   bool operator==(const PlanRecord&) const = default;
 };
 
+/// What a plan file says about the plan of a search; nothing without one. `options` are those of the search.
+std::optional<PlanRecord> record_of(const Graph& graph, const SolveOptions& options,
+                                    const SolveResult& result);
+
 /// A plan of this graph. Steps and frees must name ops and tensors that the graph has, and a fingerprint, if
 /// there is one, must be the graph's. A plan without frees gets the tightest ones.
 Result<PlanRecord> read_plan(const std::filesystem::path& path, const Graph& graph);
@@ -72,3 +78,4 @@ Result<BlockTable> parse_blocks(std::string_view text, const std::string& source
 std::string layout_to_csv(const BlockTable& table, const Layout& layout);
 
 }  // namespace checkmate
+#pragma GCC visibility pop

@@ -13,6 +13,7 @@
 #include "checkmate/result.h"
 #include "checkmate/units.h"
 
+#pragma GCC visibility push(default)
 /// Addresses: where in one piece of memory each block lies, so that blocks that live at once do not overlap.
 namespace checkmate {
 
@@ -78,3 +79,4 @@ Result<LayoutResult> lay_out(std::span<const Block> blocks, const LayoutOptions&
 Result<void> check_layout(std::span<const Block> blocks, const Layout& layout);
 
 }  // namespace checkmate
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 #include "checkmate/result.h"
 #include "checkmate/solve.h"
 
+#pragma GCC visibility push(default)
 namespace checkmate {
 
 struct MaxBatchOptions {
@@ -35,3 +36,4 @@ Result<MaxBatch> max_batch(const std::function<Result<Graph>(std::int64_t batch)
                            const MaxBatchOptions& options, const std::stop_token& stop = {});
 
 }  // namespace checkmate
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 #include "checkmate/result.h"
 #include "checkmate/rows.h"
 
+#pragma GCC visibility push(default)
 namespace checkmate {
 
 /// Whether the first runs of the ops follow the graph's order or may move.
@@ -51,3 +52,4 @@ Result<Plan> plan_from_steps(const Graph& graph, std::vector<OpId> steps);
 Plan keep_all_plan(const Graph& graph);
 
 }  // namespace checkmate
+#pragma GCC visibility pop

@@ -14,6 +14,7 @@
 #include "checkmate/stage_map.h"
 #include "checkmate/sweep.h"
 
+#pragma GCC visibility push(default)
 /// Pictures for papers and docs. Functions give the bytes of a file, the same for the same input, but for the
 /// ids inside an SVG, which count up in a process; what they draw is legible for one op and for tens of
 /// thousands. Colours are those of Okabe and Ito, which people who are colour-blind can tell apart, and no
@@ -80,3 +81,4 @@ Result<std::vector<BatchBar>> parse_batches(std::string_view csv, const std::str
 Result<std::string> plot_max_batch(std::span<const BatchBar> bars, const PictureOptions& options = {});
 
 }  // namespace checkmate
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 #include "checkmate/solve.h"
 #include "checkmate/sweep.h"
 
+#pragma GCC visibility push(default)
 /// A plan to look at: docs/report.md.
 namespace checkmate {
 
@@ -40,3 +41,4 @@ struct ReportOptions {
 Result<std::string> report_html(const Graph& graph, const Plan& plan, const ReportOptions& options = {});
 
 }  // namespace checkmate
+#pragma GCC visibility pop

@@ -1,10 +1,11 @@
 #pragma once
 
-#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
+#pragma GCC visibility push(default)
 namespace checkmate {
 
 enum class ErrorCode {
@@ -13,7 +14,8 @@ enum class ErrorCode {
   kInvalidGraph,     ///< ops and tensors contradict one another
   kInvalidPlan,      ///< the plan cannot run on this graph
   kIo,               ///< the operating system refused: no such file, no permission, a full disk
-  kTooLarge,         ///< past a limit that keeps memory bounded
+  kTooLarge,         ///< past a limit that keeps memory bounded, or past the memory that there is
+  kInternal,         ///< a bug of ours: the message says which invariant broke
 };
 
 /// What the caller could have avoided. The message is one line: where, what is wrong and, where known, what
@@ -26,8 +28,10 @@ struct Error {
   Error at(std::string_view place) const { return {code, std::string(place) + ": " + message}; }
 };
 
-/// A value or an Error, with the member names of std::expected. value() on an error throws
-/// std::runtime_error.
+/// Throws std::runtime_error with the error's message; that ends a program built without exceptions.
+[[noreturn]] void raise(const Error& error);
+
+/// A value or an Error, with the member names of std::expected. value() on an error is raise().
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -48,11 +52,11 @@ class [[nodiscard]] Result {
   const T* operator->() const { return &value(); }
 
   /// Only on a Result without a value.
-  const Error& error() const { return std::get<1>(state_); }
+  const Error& error() const { return *std::get_if<1>(&state_); }
 
  private:
   void require() const {
-    if (!has_value()) throw std::runtime_error(error().message);
+    if (!has_value()) raise(error());
   }
   std::variant<T, Error> state_;
 };
@@ -73,3 +77,4 @@ class [[nodiscard]] Result<void> {
 };
 
 }  // namespace checkmate
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace checkmate {
 
 /// Rows of varying length, end to end in one array. Offset holds the number of all items.
@@ -52,3 +53,4 @@ class Rows {
 };
 
 }  // namespace checkmate
+#pragma GCC visibility pop

@@ -4,9 +4,11 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -119,13 +121,20 @@ enum class Randomness : std::uint8_t {
   kRepeat,    ///< draws from the state that was noted, and leaves the generator as it was
 };
 
+/// Where a step waits for its caller: it shows values, and takes others.
+struct Pause {
+  std::vector<Slot> shown = {};
+  std::vector<Slot> awaited = {};
+};
+
 /// One step of a plan: an op with what runs in place on its results, and the views that it reads.
 struct Run {
   std::vector<Call> calls = {};
   std::vector<Slot> drops = {};  ///< values that are dropped after it
   Randomness randomness = Randomness::kNone;
-  std::uint32_t random_state = 0;  ///< which of the noted states
-  bool effect = false;             ///< it writes into an input: from here on the step is not interrupted
+  std::uint32_t random_state = 0;   ///< which of the noted states
+  bool effect = false;              ///< it writes into an input: from here on the step is not interrupted
+  std::optional<Pause> pause = {};  ///< after its calls, before its drops
 };
 
 struct StepProgram {
@@ -189,10 +198,12 @@ class Executor {
     AllocationCounts* counts = nullptr;    ///< where to add them up
     AllocationLog* log = nullptr;          ///< to be filled; without addresses
     std::function<void()> poll = {};       ///< called between runs before the first effect; may throw
+    std::vector<std::chrono::nanoseconds>* times = nullptr;  ///< to be filled: of each run, with its drops
   };
 
   /// The results of the step. What it throws, kernels throw; nothing but what runs with an effect wrote is
-  /// changed then, and all its memory is free. Ops run below autograd, without autocast.
+  /// changed then, and all its memory is free. Ops run below autograd, without autocast. Throws
+  /// std::invalid_argument for a program that pauses.
   std::vector<at::Tensor> run(std::vector<at::Tensor> inputs, const Options& options) const;
 
   const StepProgram& program() const { return program_; }
@@ -200,6 +211,46 @@ class Executor {
  private:
   StepProgram program_;
 };
+
+/// A step that runs in parts, from pause to pause. Its values stay where they are in between, and the arena
+/// is not shared meanwhile. Each part may run on another thread. The executor and what the options point to
+/// must outlive it.
+class StepRun {
+ public:
+  StepRun(const Executor& executor, std::vector<at::Tensor> inputs, const Executor::Options& options);
+  ~StepRun();
+  StepRun(StepRun&& other) noexcept;
+  StepRun& operator=(StepRun&&) = delete;
+
+  /// Runs up to the next pause, or to the end. Throws as Executor::run() does.
+  void advance();
+  /// Before the end.
+  bool paused() const;
+  /// What the pause shows: tensors that share memory and version with the step's values, but are not those,
+  /// so that who takes part in autograd with them does not hold the step. At the end, once, its results.
+  std::vector<at::Tensor> shown();
+  /// Hands over what the pause awaits.
+  void put(std::vector<at::Tensor> awaited);
+  /// The same run once more, from here on, at addresses of malloc's. Inputs are shared, all else is copied.
+  StepRun copy() const;
+
+ private:
+  struct State;
+  explicit StepRun(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// Bytes that are held at some time.
+struct HeldBytes {
+  std::int64_t most;  ///< since they were asked for before
+  std::int64_t now;
+};
+
+/// Begins to count what is allocated outside of steps, on all threads, and still held. There is one count in
+/// the process: it begins anew.
+void start_counting();
+HeldBytes held_outside();
+void stop_counting();
 
 /// Whether it lies in the arena of a step that has ended: as long as it does, a step that needs the whole
 /// arena takes another.

@@ -7,6 +7,7 @@
 #include "checkmate/plan.h"
 #include "checkmate/result.h"
 
+#pragma GCC visibility push(default)
 namespace checkmate {
 
 /// One stay of a tensor in memory: made by step `first`, there until the end of step `last`.
@@ -37,3 +38,4 @@ Result<Simulation> simulate(const Graph& graph, const Plan& plan);
 Bytes keep_all_peak(const Graph& graph);
 
 }  // namespace checkmate
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 #include "checkmate/plan.h"
 #include "checkmate/result.h"
 
+#pragma GCC visibility push(default)
 namespace checkmate {
 
 /// What a plan does stage by stage: the paper's matrices R (what runs) and S (what is kept), for any plan.
@@ -42,3 +43,4 @@ struct StageMap {
 Result<StageMap> stage_map(const Graph& graph, const Plan& plan);
 
 }  // namespace checkmate
+#pragma GCC visibility pop

@@ -4,6 +4,7 @@
 
 #include "checkmate/graph.h"
 
+#pragma GCC visibility push(default)
 namespace checkmate {
 
 /// An op with its distinct inputs, its outputs and its workspace must fit: no plan of any order needs less.
@@ -17,3 +18,4 @@ StructuralMinimum structural_minimum(const Graph& graph);
 std::string describe(const Graph& graph, const StructuralMinimum& minimum);
 
 }  // namespace checkmate
+#pragma GCC visibility pop

@@ -2,17 +2,20 @@
 
 #include <compare>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
 #include "checkmate/result.h"
 
+#pragma GCC visibility push(default)
 namespace checkmate {
 
+/// Throws std::overflow_error; that ends a program built without exceptions.
+[[noreturn]] void raise_overflow();
+
 /// A signed 64-bit amount of one unit. Amounts of different units do not mix; arithmetic that leaves the
-/// range of int64 throws std::overflow_error. A Graph keeps the sum of all its bytes, and of all its costs,
-/// below 2^62, so only a plan with very many recomputations can get there.
+/// range of int64 is raise_overflow(). A Graph keeps the sum of all its bytes, and of all its costs, below
+/// 2^62, so only a plan with very many recomputations can get there.
 template <class Unit>
 class Quantity {
  public:
@@ -23,15 +26,15 @@ class Quantity {
   constexpr auto operator<=>(const Quantity&) const = default;
 
   constexpr Quantity& operator+=(Quantity other) {
-    if (__builtin_add_overflow(count_, other.count_, &count_)) overflow();
+    if (__builtin_add_overflow(count_, other.count_, &count_)) raise_overflow();
     return *this;
   }
   constexpr Quantity& operator-=(Quantity other) {
-    if (__builtin_sub_overflow(count_, other.count_, &count_)) overflow();
+    if (__builtin_sub_overflow(count_, other.count_, &count_)) raise_overflow();
     return *this;
   }
   constexpr Quantity& operator*=(std::int64_t factor) {
-    if (__builtin_mul_overflow(count_, factor, &count_)) overflow();
+    if (__builtin_mul_overflow(count_, factor, &count_)) raise_overflow();
     return *this;
   }
   friend constexpr Quantity operator+(Quantity a, Quantity b) { return a += b; }
@@ -40,7 +43,6 @@ class Quantity {
   friend constexpr Quantity operator*(std::int64_t factor, Quantity a) { return a *= factor; }
 
  private:
-  [[noreturn]] static void overflow() { throw std::overflow_error("an amount exceeds 2^63"); }
   std::int64_t count_ = 0;
 };
 
@@ -72,3 +74,4 @@ constexpr Bytes operator""_GiB(unsigned long long n) {
 }  // namespace literals
 
 }  // namespace checkmate
+#pragma GCC visibility pop

@@ -8,6 +8,7 @@
 #include "checkmate/graph.h"
 #include "checkmate/plan.h"
 
+#pragma GCC visibility push(default)
 namespace checkmate {
 
 enum class ViolationKind : std::uint8_t {
@@ -45,3 +46,4 @@ std::vector<Violation> validate(const Graph& graph, const Plan& plan, Bytes budg
 std::string describe(const Graph& graph, const Violation& violation);
 
 }  // namespace checkmate
+#pragma GCC visibility pop

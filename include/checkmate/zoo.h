@@ -8,6 +8,7 @@
 #include "checkmate/graph.h"
 #include "checkmate/result.h"
 
+#pragma GCC visibility push(default)
 /// Training graphs built in code, with sizes and costs from the formulas of docs/zoo.md.
 namespace checkmate::zoo {
 
@@ -36,3 +37,4 @@ Result<Graph> build(std::string_view spec);
 Result<std::string> with_batch(std::string_view spec, std::int64_t batch);
 
 }  // namespace checkmate::zoo
+#pragma GCC visibility pop

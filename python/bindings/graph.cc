@@ -80,6 +80,19 @@ Graph with_costs(const Graph& graph, const std::vector<std::int64_t>& costs, std
   return value_or_raise(graph.with_costs(typed, std::move(cost_unit)));
 }
 
+/// From numbers as text: whole costs and their unit.
+std::pair<std::vector<std::int64_t>, std::string> whole_costs_of(const std::vector<std::string>& texts,
+                                                                 std::string_view unit) {
+  std::vector<DecimalCost> decimals;
+  decimals.reserve(texts.size());
+  for (const std::string& text : texts) decimals.push_back(value_or_raise(parse_decimal_cost(text)));
+  WholeCosts whole = value_or_raise(whole_costs(decimals, unit));
+  std::vector<std::int64_t> counts;
+  counts.reserve(whole.costs.size());
+  for (const Cost cost : whole.costs) counts.push_back(cost.count());
+  return {std::move(counts), std::move(whole.unit)};
+}
+
 std::pair<std::int64_t, std::uint32_t> structural_minimum_of(const Graph& graph) {
   const StructuralMinimum minimum = structural_minimum(graph);
   return {minimum.bytes.count(), minimum.op.value};
@@ -148,6 +161,7 @@ void bind_graph(nb::module_& module) {
           "equals", [](const Graph& graph, const Graph& other) { return graph == other; }, "other"_a,
           Unlocked());
 
+  module.def("whole_costs", whole_costs_of, "costs"_a, "unit"_a);
   module.def("build_graph", build, "name"_a, "tensors"_a, "ops"_a, "cost_unit"_a, "reserved_bytes"_a);
   module.def(
       "load_graph", [](std::string_view argument) { return value_or_raise(load_graph(argument)); },

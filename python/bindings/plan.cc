@@ -62,6 +62,14 @@ std::vector<std::tuple<std::uint32_t, std::uint32_t, std::int64_t>> recomputed(c
   return rows;
 }
 
+/// the first step at the peak; the tensors then
+std::pair<std::uint32_t, Numbers> at_peak(const Graph& graph, const Plan& plan) {
+  const Explanation explanation = value_or_raise(explain(graph, plan));
+  Numbers tensors;
+  for (const LiveInterval& stay : explanation.at_peak) tensors.push_back(stay.tensor.value);
+  return {explanation.peak_steps.front(), std::move(tensors)};
+}
+
 using Triples = std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>>;
 
 /// stages; op by place; (stage, place) of each recomputation; (place, first stage, last stage) of each stay
@@ -165,6 +173,7 @@ void bind_plan(nb::module_& module) {
   module.def("simulate", simulated, "graph"_a, "plan"_a);
   module.def("violations", violations, "graph"_a, "plan"_a, "budget"_a, "order"_a);
   module.def("recomputed", recomputed, "graph"_a, "plan"_a);
+  module.def("at_peak", at_peak, "graph"_a, "plan"_a);
   module.def("stage_map", mapped, "graph"_a, "plan"_a);
   module.def("plan_to_json", to_json, "graph"_a, "plan"_a, "budget"_a, "order"_a, "cost"_a, "peak"_a,
              "lower_bound"_a, "method"_a, "seed"_a, Unlocked());
@@ -174,6 +183,10 @@ void bind_plan(nb::module_& module) {
       "read_plan",
       [](const std::string& path, const Graph& graph) { return value_or_raise(read_plan(path, graph)); },
       "path"_a, "graph"_a, Unlocked());
+  module.def(
+      "parse_plan",
+      [](std::string text, const Graph& graph) { return value_or_raise(parse_plan(std::move(text), graph)); },
+      "text"_a, "graph"_a, Unlocked());
 }
 
 }  // namespace checkmate::python

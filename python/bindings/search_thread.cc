@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <set>
+#include <system_error>
 
 namespace checkmate::python {
 namespace {
@@ -57,12 +58,28 @@ void SearchThread::stop_all() {
   all.changed.wait(lock, [&] { return !all.any_here(); });
 }
 
+std::jthread SearchThread::start_thread(std::function<void()> work) {
+  try {
+    return std::jthread(std::move(work));
+  } catch (const std::system_error&) {
+    throw Raised{{ErrorCode::kIo, "the system gives no thread for the search; see ulimit -u and ulimit -v"}};
+  }
+}
+
 void SearchThread::enqueue(Request request) {
   {
     const std::lock_guard lock(mutex_);
     requests_.push_back(std::move(request));
   }
   changed_.notify_all();
+}
+
+void SearchThread::post_newest(Job job) {
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(requests_, [](const Request& request) { return request.replaceable; });
+  }
+  enqueue({std::move(job), nullptr, true});
 }
 
 bool SearchThread::call(Job job) {

@@ -41,6 +41,9 @@ class SearchThread {
 
   /// From any thread of the search: the job is done soon. It must not own Python objects.
   void post(Job job) { enqueue({std::move(job), nullptr}); }
+  /// The same, in place of an earlier one that has not begun: only the newest is worth a slow callback's
+  /// time.
+  void post_newest(Job job);
   /// From any thread of the search: returns when the job is done; false where it was not, or not to its end.
   bool call(Job job);
 
@@ -52,7 +55,7 @@ class SearchThread {
     std::optional<decltype(search(std::stop_token()))> answer;
     std::exception_ptr broken;
     {
-      const std::jthread searcher([&] {
+      const std::jthread searcher = start_thread([&] {
         try {
           answer.emplace(search(stop_.get_token()));
         } catch (...) {
@@ -70,9 +73,12 @@ class SearchThread {
   }
 
  private:
+  static std::jthread start_thread(std::function<void()> work);
+
   struct Request {
     Job job;
     std::optional<bool>* done;  ///< null where no thread waits
+    bool replaceable = false;   ///< by a newer one
   };
 
   void enqueue(Request request);

@@ -58,8 +58,8 @@ std::vector<MethodRow> method_rows() {
 std::function<void(const Progress&)> reporter(SearchThread& search_thread, const nb::object& on_progress) {
   if (on_progress.is_none()) return {};
   return [&search_thread, &on_progress](const Progress& progress) {
-    search_thread.post([&on_progress, seconds = progress.seconds, cost = count_of(progress.cost),
-                        bound = count_of(progress.bound), method = std::string(progress.method)] {
+    search_thread.post_newest([&on_progress, seconds = progress.seconds, cost = count_of(progress.cost),
+                               bound = count_of(progress.bound), method = std::string(progress.method)] {
       on_progress(seconds, cost, bound, method);
     });
   };
@@ -72,11 +72,12 @@ void bind_solve(nb::module_& module) {
 
   nb::class_<SolveResult>(module, "SolveResult")
       .def_prop_ro("status", [](const SolveResult& result) { return to_string(result.status); })
+      .def_prop_ro("stop_reason", [](const SolveResult& result) { return to_string(result.stop_reason); })
       .def_ro("detail", &SolveResult::detail)
       .def_ro("method", &SolveResult::method)
       .def_prop_ro("plan", [](const SolveResult& result) { return result.plan; })
-      .def_prop_ro("cost", [](const SolveResult& result) { return result.cost.count(); })
-      .def_prop_ro("peak", [](const SolveResult& result) { return result.peak.count(); })
+      .def_prop_ro("cost", [](const SolveResult& result) { return count_of(result.cost); })
+      .def_prop_ro("peak", [](const SolveResult& result) { return count_of(result.peak); })
       .def_prop_ro("lower_bound", [](const SolveResult& result) { return result.lower_bound.count(); })
       .def_prop_ro("stage_lower_bound",
                    [](const SolveResult& result) { return count_of(result.stage_lower_bound); })

@@ -5,7 +5,8 @@
 >>> plan = checkmate.solve(graph, "90%", time_limit=10)
 >>> print(plan)
 
-`compile` and `verify`, which run a PyTorch model that way, are in `checkmate.torch`; nothing else needs PyTorch.
+`compile`, `wrap`, `capture`, `estimate` and `verify`, which are for PyTorch models, are in `checkmate.torch`; nothing else needs
+PyTorch.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from typing import Any
 
 from . import _core
 from .catalogue import Method, Network, methods, zoo
-from .errors import Error, InfeasibleError, MatplotlibMissingError, NoPlanError, TorchMissingError
+from .errors import Error, InfeasibleError, MatplotlibMissingError, NoPlanError, PandasMissingError, TorchMissingError
 from .graph import Graph, Op, Tensor, load
 from .layout import Block, Layout, blocks_of, lay_out
+from .networkx_graphs import from_networkx
 from .plan import Plan, load_plan
 from .progress import Progress
-from .search import MaxBatch, SweepPoint, max_batch, solve, sweep
+from .search import MaxBatch, max_batch, solve, sweep
+from .tradeoff import Sweep, SweepPoint
 
 __version__ = _core.version
 __all__ = [
@@ -36,12 +39,15 @@ __all__ = [
     "Network",
     "NoPlanError",
     "Op",
+    "PandasMissingError",
     "Plan",
     "Progress",
+    "Sweep",
     "SweepPoint",
     "Tensor",
     "TorchMissingError",
     "blocks_of",
+    "from_networkx",
     "lay_out",
     "load",
     "load_plan",
@@ -51,7 +57,7 @@ __all__ = [
     "sweep",
     "zoo",
 ]
-_OF_TORCH = ("compile", "torch", "verify")
+_OF_TORCH = ("capture", "compile", "estimate", "options", "torch", "verify", "wrap")
 
 
 def __getattr__(name: str) -> Any:

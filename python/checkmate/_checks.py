@@ -6,9 +6,12 @@
 from __future__ import annotations
 
 import math
+import numbers
 import operator
 import os
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from typing import SupportsFloat, SupportsIndex
 
 from .errors import Error
@@ -67,6 +70,22 @@ def natural(value: object, what: str, of: str = "", *, limit: int = _INT64) -> i
 def amount(value: object, what: str, of: str = "") -> int:
     """Of bytes or cost in a graph, which checks it further."""
     return whole(value, what, of, code="invalid_graph")
+
+
+def cost(value: object, what: str, of: str = "") -> int | float:
+    """Of an op, with or without a fraction: whole numbers stay exact. A graph makes all its costs whole."""
+    if type(value) is int or (isinstance(value, SupportsIndex) and not isinstance(value, bool)):
+        return amount(value, what, of)
+    if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal)):
+        raise TypeError(f"{what}{of} must be a number, got {value!r:.60}")
+    try:
+        # Numbers of fewer bits than Python's are read as they are written: 0.1 is a tenth.
+        result = float(value) if isinstance(value, (float, Decimal, Fraction)) else float(str(value))
+    except OverflowError:
+        result = math.inf
+    if not 0 <= result < math.inf:
+        raise Error(f"{what}{of} must be a number that is 0 or more, got {value!r:.60}", "invalid_graph")
+    return result + 0.0  # no -0.0
 
 
 def number(value: object, what: str) -> float:

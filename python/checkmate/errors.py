@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Error", "InfeasibleError", "MatplotlibMissingError", "NoPlanError", "TorchMissingError"]
+__all__ = ["Error", "InfeasibleError", "MatplotlibMissingError", "NoPlanError", "PandasMissingError", "TorchMissingError"]
 
 
 class Error(ValueError):
     """A graph, plan, file or option that cannot be used. The message says where, what is wrong and what would be right.
 
     ``code`` is one of ``invalid_argument``, ``invalid_file``, ``invalid_graph``, ``invalid_plan``, ``io``, ``too_large``,
-    ``infeasible``, ``no_plan``, ``no_torch`` and ``no_matplotlib``.
+    ``internal`` (a bug of ours), ``infeasible``, ``no_plan``, ``no_torch``, ``no_matplotlib`` and ``no_pandas``.
     """
 
     code: str
@@ -47,18 +47,20 @@ class InfeasibleError(Error):
 class NoPlanError(Error):
     """No plan was found, and no proof that there is none.
 
-    ``sufficient``, where it is known: a plan fits in that many bytes.
+    ``sufficient``, where it is known: a plan fits in that many bytes. ``stop_reason``: why the search ended, as in
+    :class:`checkmate.Plan`.
     """
 
     budget: int
     sufficient: int | None
+    stop_reason: str | None
 
-    def __init__(self, message: str, budget: int, sufficient: int | None) -> None:
+    def __init__(self, message: str, budget: int, sufficient: int | None, stop_reason: str | None = None) -> None:
         super().__init__(message, "no_plan")
-        self.budget, self.sufficient = budget, sufficient
+        self.budget, self.sufficient, self.stop_reason = budget, sufficient, stop_reason
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (*self.args, self.budget, self.sufficient)
+        return type(self), (*self.args, self.budget, self.sufficient, self.stop_reason)
 
 
 class TorchMissingError(Error, ImportError):
@@ -76,6 +78,16 @@ class MatplotlibMissingError(Error, ImportError):
 
     def __init__(self) -> None:
         super().__init__("matplotlib is not installed: pip install matplotlib", "no_matplotlib")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), ()
+
+
+class PandasMissingError(Error, ImportError):
+    """pandas is needed and not installed."""
+
+    def __init__(self) -> None:
+        super().__init__("pandas is not installed: pip install pandas", "no_pandas")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), ()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from . import _checks, _core
@@ -38,13 +40,14 @@ class Tensor:
 class Op:
     """A computation that may run more than once.
 
+    ``cost`` is a whole number or has a fraction. A graph's costs are whole: see :class:`Graph`.
     ``inputs`` and ``outputs`` are indices of the graph's tensors; ``workspace`` bytes are held only while it runs; ``phase`` is
     ``forward``, ``loss``, ``backward`` or ``update``. An op that is not ``recomputable`` (random numbers, collectives, side
     effects) runs exactly once.
     """
 
     name: str
-    cost: int
+    cost: float
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     kind: str = ""
@@ -57,7 +60,7 @@ class Op:
     def __init__(
         self,
         name: str,
-        cost: int,
+        cost: float | Decimal | Fraction,
         inputs: Iterable[int],
         outputs: Iterable[int],
         kind: str = "",
@@ -69,7 +72,7 @@ class Op:
         of_op = f" of op {name!r:.60}"
         fields = {
             "name": name,
-            "cost": _checks.amount(cost, "cost", of_op),
+            "cost": _checks.cost(cost, "cost", of_op),
             "inputs": _checks.indices(inputs, "inputs", of_op),
             "outputs": _checks.indices(outputs, "outputs", of_op),
             "kind": _checks.text(kind, "kind", of_op),
@@ -85,6 +88,9 @@ class Op:
 
 class Graph:
     """A training step. Immutable, and checked when it is made: :class:`checkmate.Error` says what is wrong.
+
+    Its costs are whole numbers. Where some of the given ones have fractions, all are multiplied by the same power of ten, and
+    ``cost_unit`` tells which: costs of 0.25 and 3 ms are 25 and 300 of ``ms/10^2`` (docs/file_formats.md).
 
     >>> graph = Graph("tiny", [Tensor("x", 4096)], [Op("f", 10, inputs=[], outputs=[0])])
     >>> graph.keep_all_peak
@@ -113,11 +119,15 @@ class Graph:
         for op in ops:
             if not isinstance(op, Op):
                 raise TypeError(f"each of ops must be a checkmate.Op, got {op!r:.60}")
+        costs, cost_unit = _whole_costs([op.cost for op in ops], _checks.text(cost_unit, "cost_unit"))
         handle = _core.build_graph(
             _checks.text(name, "a graph's name"),
             [(t.name, t.bytes, t.resident, t.output) for t in tensors],
-            [(o.name, o.cost, o.inputs, o.outputs, o.kind, o.workspace, o.phase, o.recomputable) for o in ops],
-            _checks.text(cost_unit, "cost_unit"),
+            [
+                (o.name, cost, o.inputs, o.outputs, o.kind, o.workspace, o.phase, o.recomputable)
+                for o, cost in zip(ops, costs, strict=True)
+            ],
+            cost_unit,
             _checks.amount(reserved_bytes, "reserved_bytes"),
         )
         self._set(handle)
@@ -200,11 +210,11 @@ class Graph:
         """The fingerprint that ties a plan to its graph: of ``to_json()`` without the graph's name."""
         return self._handle.sha256()
 
-    def with_costs(self, costs: Iterable[int], cost_unit: str | None = None) -> Graph:
-        """The same graph with other costs, one per op."""
-        counts = [_checks.amount(cost, "each of costs") for cost in _checks.sequence(costs, "costs")]
+    def with_costs(self, costs: Iterable[float | Decimal | Fraction], cost_unit: str | None = None) -> Graph:
+        """The same graph with other costs, one per op, with or without fractions."""
+        given = [_checks.cost(cost, "each of costs") for cost in _checks.sequence(costs, "costs")]
         unit = self.cost_unit if cost_unit is None else _checks.text(cost_unit, "cost_unit")
-        return Graph._of(self._handle.with_costs(counts, unit))
+        return Graph._of(self._handle.with_costs(*_whole_costs(given, unit)))
 
     def with_cost_model(self, spec: str) -> Graph:
         """The same graph with the costs of a model: ``flops``, ``roofline:v100``, ``profile:FILE`` (docs/cost_models.md)."""
@@ -244,6 +254,12 @@ class Graph:
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"a checkmate.Graph is immutable: cannot delete {name!r}")
+
+
+def _whole_costs(costs: Sequence[float], unit: str) -> tuple[Sequence[int], str]:
+    """The costs of a graph, and their unit."""
+    whole = [cost for cost in costs if isinstance(cost, int)]
+    return (whole, unit) if len(whole) == len(costs) else _core.whole_costs(list(map(repr, costs)), unit)
 
 
 def handle_of(graph: Graph) -> _core.Graph:

@@ -30,7 +30,7 @@ class Block:
 class Layout:
     """Offsets of blocks in one piece of memory, checked before you see them."""
 
-    offsets: list[int]
+    offsets: list[int] = field(repr=False)
     """Per block, multiples of ``alignment``."""
     size: int
     """Bytes that hold all blocks."""

@@ -18,7 +18,7 @@ from .graph import Graph, handle_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from .search import SweepPoint
+    from .tradeoff import SweepPoint
 
 __all__ = ["Plan", "load_plan"]
 
@@ -54,6 +54,8 @@ class Plan:
     seed: int = 0
     detail: str = ""
     """A sentence where the status alone does not explain itself."""
+    stop_reason: str | None = field(default=None, compare=False)
+    """Why the search ended: ``gap_closed``, ``cancelled``, ``time_limit``, ``moves_limit``, ``exhausted``; else ``None``."""
     seconds: float = field(default=0.0, compare=False)
     """How long the search took."""
     first_plan_seconds: float = field(default=0.0, compare=False)
@@ -92,6 +94,28 @@ class Plan:
             lower_bound=None if lower_bound is None else _checks.whole(lower_bound, "lower_bound"),
             seed=_checks.natural(seed, "seed"),
         )
+
+    @classmethod
+    def from_json(cls, text: str, graph: Graph) -> Plan:
+        """A plan of this graph from the text of a plan file, replayed: an :class:`checkmate.Error` says why it cannot run, or
+        which claim is false."""
+        return cls._recorded(graph, _core.parse_plan(_checks.text(text, "a plan's JSON"), handle_of(graph)), "plan")
+
+    @classmethod
+    def _recorded(cls, graph: Graph, record: _core.PlanRecord, source: str) -> Plan:
+        plan = cls._checked(
+            graph,
+            record.plan,
+            budget=record.budget,
+            order=record.order,
+            method=record.method,
+            lower_bound=record.lower_bound,
+            seed=record.seed,
+        )
+        for what, claimed, real in (("cost", record.cost, plan.cost), ("peak_bytes", record.peak, plan.peak)):
+            if claimed is not None and claimed != real:
+                raise Error(f"{source}: the file claims {what} {claimed}, but it is {real}", "invalid_plan")
+        return plan
 
     @classmethod
     def _checked(
@@ -158,6 +182,11 @@ class Plan:
         return _core.recomputed(handle_of(self.graph), self._handle)
 
     @property
+    def at_peak(self) -> tuple[int, list[int]]:
+        """The first step at the peak, and the tensors in memory then, the largest first; without resident ones."""
+        return _core.at_peak(handle_of(self.graph), self._handle)
+
+    @property
     def memory(self) -> list[int]:
         """Bytes in use while each step runs, ``graph.fixed_bytes`` included."""
         return _core.simulate(handle_of(self.graph), self._handle)[2]
@@ -175,7 +204,7 @@ class Plan:
         return drawn
 
     def to_json(self) -> str:
-        """In the format of docs/file_formats.md."""
+        """In the format of docs/file_formats.md; ``from_json`` of it gives the plan again."""
         return _core.plan_to_json(
             handle_of(self.graph),
             self._handle,
@@ -262,20 +291,7 @@ class Plan:
 
 def load_plan(path: str | os.PathLike[str], graph: Graph) -> Plan:
     """A plan of this graph from a file, replayed: an :class:`checkmate.Error` says why it cannot run, or which claim is false."""
-    record = _core.read_plan(_checks.path(path), handle_of(graph))
-    plan = Plan._checked(
-        graph,
-        record.plan,
-        budget=record.budget,
-        order=record.order,
-        method=record.method,
-        lower_bound=record.lower_bound,
-        seed=record.seed,
-    )
-    for what, claimed, real in (("cost", record.cost, plan.cost), ("peak_bytes", record.peak, plan.peak)):
-        if claimed is not None and claimed != real:
-            raise Error(f"{os.fspath(path)}: the file claims {what} {claimed}, but it is {real}", "invalid_plan")
-    return plan
+    return Plan._recorded(graph, _core.read_plan(_checks.path(path), handle_of(graph)), os.fspath(path))
 
 
 def _reserve(graph: Graph) -> str:

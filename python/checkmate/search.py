@@ -12,8 +12,9 @@ from .errors import Error, InfeasibleError, NoPlanError
 from .graph import Graph, handle_of, load
 from .plan import Plan
 from .progress import ProgressLine, ProgressOption, listening
+from .tradeoff import Sweep, SweepPoint
 
-__all__ = ["MaxBatch", "SolveOptions", "SweepPoint", "max_batch", "solve", "sweep"]
+__all__ = ["MaxBatch", "SolveOptions", "max_batch", "solve", "sweep"]
 
 _MOST_THREADS = 8
 
@@ -50,7 +51,7 @@ def solve(
     ``method``: one of :func:`checkmate.methods`. ``order``: ``"free"`` lets first runs move too.
     ``time_limit``: in seconds; then the best plan so far is returned. ``threads``: all cores, at most 8, by default.
     ``gap``: stop when the plan is proven to be this close to the best. ``moves``: stop after this many moves (0: no limit);
-    with one thread, the same ``seed`` then gives the same plan. ``start``: a plan, or the op of each step, to start from;
+    the same ``seed`` and ``threads`` then give the same plan. ``start``: a plan, or the op of each step, to start from;
     ignored if it does not fit.
     ``progress``: a function that is called with each :class:`Progress`; ``False`` for none; ``None`` for a live line on stderr if
     that is a terminal or a notebook. An exception that it raises ends the search and is raised here.
@@ -72,19 +73,6 @@ def solve(
     raise _no_plan(graph, count, result)
 
 
-@dataclass(frozen=True, slots=True)
-class SweepPoint:
-    """What a method found at one budget."""
-
-    budget: int
-    method: str
-    plan: Plan | None
-    status: str
-    """``optimal``, ``feasible``, ``infeasible`` or ``unknown``."""
-    lower_bound: int
-    detail: str
-
-
 def sweep(
     graph: Graph,
     budgets: str | Iterable[str | int],
@@ -92,11 +80,12 @@ def sweep(
     *,
     start: Plan | Iterable[int] | None = None,
     **options: Unpack[SolveOptions],
-) -> list[SweepPoint]:
+) -> Sweep:
     """Every method at every budget, from the smallest up: each point starts from the plan of the previous one, so that more
     memory never costs more.
 
-    ``budgets``: ``"90%..20%:10%"``, ``"60%,6GiB"``, or a list. Points are sorted by method, then by rising budget.
+    ``budgets``: ``"90%..20%:10%"``, ``"60%,6GiB"``, or a list. The points are a list, sorted by method, then by rising budget,
+    with ``to_frame()`` and ``plot()``.
     The options are those of :func:`solve`, for each point. Ctrl-C ends the sweep: the points so far are returned.
     """
     handle = handle_of(graph)
@@ -116,17 +105,23 @@ def sweep(
     with listening(options.get("progress"), line) as listener:
         rows = _core.sweep(handle, counts, names, _shared(_core.default_method, options, start), *listener, count_point)
     order, seed = options.get("order", _core.default_order), options.get("seed", _core.default_seed)
-    return [
-        SweepPoint(
-            budget,
-            method,
-            _plan(graph, budget, order, seed, result),
-            result.status,
-            result.lower_bound,
-            result.detail,
-        )
-        for budget, method, result in rows
-    ]
+    return Sweep(
+        graph,
+        [
+            SweepPoint(
+                budget,
+                method,
+                _plan(graph, budget, order, seed, result),
+                result.status,
+                result.lower_bound,
+                result.detail,
+                stage_lower_bound=result.stage_lower_bound,
+                seconds=result.seconds,
+                stop_reason=result.stop_reason,
+            )
+            for budget, method, result in rows
+        ],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +241,7 @@ def _steps(start: Plan | Iterable[int] | None) -> Sequence[int]:
 
 def _plan(graph: Graph, budget: int, order: str, seed: int, result: _core.SolveResult) -> Plan | None:
     handle = result.plan
-    if handle is None:
+    if handle is None or result.cost is None or result.peak is None:
         return None
     return Plan(
         graph=graph,
@@ -260,6 +255,7 @@ def _plan(graph: Graph, budget: int, order: str, seed: int, result: _core.SolveR
         order=order,
         seed=seed,
         detail=result.detail,
+        stop_reason=result.stop_reason,
         seconds=result.seconds,
         first_plan_seconds=result.first_plan_seconds,
         _handle=handle,
@@ -276,7 +272,8 @@ def _no_plan(graph: Graph, budget: int, result: _core.SolveResult) -> Infeasible
         message = f"no plan fits {_core.bytes_text(budget)}{because}{needs}{enough}"
         op = handle_of(graph).op_name(graph.structural_minimum[1])
         return InfeasibleError(message, budget, needed, op, result.sufficient)
-    return NoPlanError(f"no plan found within {_core.bytes_text(budget)}{because}{enough}", budget, result.sufficient)
+    message = f"no plan found within {_core.bytes_text(budget)}{because}{enough}"
+    return NoPlanError(message, budget, result.sufficient, result.stop_reason)
 
 
 def _bytes(count: int) -> str:

@@ -55,15 +55,12 @@ Result<SolveResult> solve_nearby(const Graph& graph, SolveOptions options, Bytes
   options.time_limit /= 3;
   options.start = known.plan->steps;
   Result<SolveResult> result = solve(graph, options, stop);
-  if (result && known.peak <= budget) take_over(*result, known, "the plan of another budget");
+  if (result && *known.peak <= budget) take_over(*result, known, "the plan of another budget");
   return result;
 }
 
 PriceOfMemory::Neighbour neighbour(Bytes budget, const SolveResult& result) {
-  return {.budget = budget,
-          .status = result.status,
-          .cost = result.plan ? std::optional(result.cost) : std::nullopt,
-          .detail = result.detail};
+  return {.budget = budget, .status = result.status, .cost = result.cost, .detail = result.detail};
 }
 
 }  // namespace
@@ -95,14 +92,14 @@ Result<PriceOfMemory> price_of_memory(const Graph& graph, const SolveOptions& op
   price.interrupted = stop.stop_requested();
   if (price.interrupted) return price;
   CHECKMATE_TRY(const SolveResult less, solve_nearby(graph, options, below, around, stop));
-  const bool less_is_cheaper = less.plan && less.cost < around.cost;
+  const bool less_is_cheaper = less.plan && *less.cost < *around.cost;
   CHECKMATE_TRY(const SolveResult more,
                 solve_nearby(graph, options, above, less_is_cheaper ? less : around, stop));
 
   price.less = neighbour(below, less);
   price.more = neighbour(above, more);
-  price.more_saves = around.cost - more.cost;
-  if (less.plan) price.less_costs = less.cost - around.cost;
+  price.more_saves = *around.cost - *more.cost;
+  if (less.plan) price.less_costs = *less.cost - *around.cost;
   price.interrupted = stop.stop_requested();
   return price;
 }

@@ -86,9 +86,9 @@ class Prober {
     };
     CHECKMATE_TRY(SolveResult result, solve(graph, solve_options, enough.get_token()));
     Probe probe;
-    probe.fits = result.plan && result.cost <= limit;
+    probe.fits = result.plan && *result.cost <= limit;
     probe.refuted = result.status == Status::kInfeasible || result.lower_bound > limit;
-    if (result.plan) probe.overhead = overhead(graph, result.cost);
+    if (result.plan) probe.overhead = overhead(graph, *result.cost);
     // Another batch has the same ops: its search begins with this plan, or with what can be made of it.
     if (probe.fits) start_ = std::move(result.plan->steps);
     if (options_.on_probe) options_.on_probe(batch, probe.fits);

@@ -15,11 +15,15 @@ Result<std::vector<SweepPoint>> sweep(const Graph& graph, const SweepOptions& op
   std::vector<Bytes> budgets = options.budgets;
   std::sort(budgets.begin(), budgets.end());
   std::vector<SweepPoint> points;
+  const auto finished = [&] {
+    share_bounds(points);
+    return std::move(points);
+  };
   for (const std::string& method : options.methods) {
     const SolveResult* smaller = nullptr;
     points.reserve(options.methods.size() * budgets.size());  // so that `smaller` stays where it is
     for (const Bytes budget : budgets) {
-      if (stop.stop_requested()) return points;
+      if (stop.stop_requested()) return finished();
       SolveOptions solve_options = options.solve;
       solve_options.budget = budget;
       solve_options.method = method;
@@ -31,7 +35,22 @@ Result<std::vector<SweepPoint>> sweep(const Graph& graph, const SweepOptions& op
       if (options.on_point) options.on_point(points.back());
     }
   }
-  return points;
+  return finished();
+}
+
+void share_bounds(std::vector<SweepPoint>& points) {
+  for (SweepPoint& point : points) {
+    SolveResult& result = point.result;
+    for (const SweepPoint& other : points) {
+      if (other.budget < point.budget) continue;
+      result.lower_bound = std::max(result.lower_bound, other.result.lower_bound);
+      if (result.stage_lower_bound && other.result.stage_lower_bound)
+        result.stage_lower_bound = std::max(*result.stage_lower_bound, *other.result.stage_lower_bound);
+    }
+    if (result.stage_lower_bound)  // what holds for every plan holds for the paper's
+      result.stage_lower_bound = std::max(*result.stage_lower_bound, result.lower_bound);
+    if (result.plan && result.cost == result.lower_bound) result.status = Status::kOptimal;
+  }
 }
 
 std::string sweep_to_csv(const Graph& graph, const std::vector<SweepPoint>& points) {
@@ -40,13 +59,11 @@ std::string sweep_to_csv(const Graph& graph, const std::vector<SweepPoint>& poin
   const auto peak = static_cast<double>(keep_all_peak(graph).count());
   for (const auto& [budget, method, r] : points) {
     const double share = peak == 0 ? 1 : static_cast<double>((budget - graph.fixed_bytes()).count()) / peak;
-    const auto when = [](bool known, auto value) { return known ? fmt::format("{}", value) : std::string(); };
-    const bool planned = r.plan.has_value();
+    const auto count = [](const auto& amount) { return amount ? std::to_string(amount->count()) : ""; };
     text += csv_line({std::to_string(budget.count()), fmt::format("{:.4f}", share), method,
-                      std::string(to_string(r.status)), when(planned, r.cost.count()),
-                      when(planned, overhead(graph, r.cost)), when(planned, r.peak.count()),
-                      std::to_string(r.lower_bound.count()),
-                      when(r.stage_lower_bound.has_value(), r.stage_lower_bound.value_or(Cost{}).count()),
+                      std::string(to_string(r.status)), count(r.cost),
+                      r.cost ? fmt::format("{}", overhead(graph, *r.cost)) : "", count(r.peak),
+                      std::to_string(r.lower_bound.count()), count(r.stage_lower_bound),
                       fmt::format("{:.3f}", r.seconds)});
   }
   return text;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "checkmate/simulate.h"
+#include "checkmate/structural_minimum.h"
 #include "core/decimal.h"
 #include "core/text.h"
 #include "core/try.h"
@@ -51,8 +52,12 @@ Result<std::vector<Bytes>> parse_range(const Graph& graph, std::string_view text
 
 }  // namespace
 
+bool needs_no_memory(const Graph& graph) {
+  return graph.fixed_bytes() + structural_minimum(graph).bytes == Bytes{0};
+}
+
 Result<Budget> Budget::of(Bytes bytes) {
-  if (bytes > Bytes{0}) return Budget(bytes);
+  if (bytes >= Bytes{0}) return Budget(bytes);
   return Error{ErrorCode::kInvalidArgument, fmt::format("budget must be positive, got {}", bytes.count())};
 }
 
@@ -63,7 +68,6 @@ Result<Budget> Budget::parse(std::string_view text) {
       const Error error = bytes.error().at("budget");
       return Error{error.code, error.message + ", or 60% for a share"};
     }
-    if (*bytes == Bytes{0}) return not_a_budget(text, "it must be positive; for example, write 6GiB or 60%");
     return Budget(*bytes);
   }
   const Decimal share = Decimal::read_prefix(text);
@@ -76,13 +80,18 @@ Result<Budget> Budget::parse(std::string_view text) {
 }
 
 Result<Bytes> Budget::bytes_for(const Graph& graph) const {
-  if (const Bytes* const bytes = std::get_if<Bytes>(&amount_)) return *bytes;
+  const auto or_none = [&](Bytes budget, std::string_view why) -> Result<Bytes> {
+    if (budget > Bytes{0} || needs_no_memory(graph)) return budget;
+    return Error{ErrorCode::kInvalidArgument, std::string(why)};
+  };
+  if (const Bytes* const bytes = std::get_if<Bytes>(&amount_)) {
+    return or_none(*bytes,
+                   "0 bytes are a budget only for a graph that needs none; for example, write 6GiB or 60%");
+  }
   const Share share = std::get<Share>(amount_);
   const Decimal percent{.digits = share.numerator, .scale = share.denominator};
   const Bytes budget = graph.fixed_bytes() + Bytes{*percent.times(keep_all_peak(graph).count(), 100)};
-  if (budget == Bytes{0})
-    return Error{ErrorCode::kInvalidArgument, "this share of keep-all's peak is less than one byte"};
-  return budget;
+  return or_none(budget, "this share of keep-all's peak is less than one byte");
 }
 
 Result<Bytes> parse_budget(const Graph& graph, std::string_view text) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <random>
 #include <system_error>
 
@@ -47,6 +48,17 @@ bool write_all(int fd, std::string_view text) {
     text.remove_prefix(static_cast<std::size_t>(written));
   }
   return true;
+}
+
+/// Where a chain of links ends, whether or not there is a file; nothing where it goes round.
+std::optional<std::filesystem::path> behind_links(std::filesystem::path path) {
+  constexpr int kMostLinks = 40;  // as Linux
+  std::error_code ignored;
+  for (int i = 0; i < kMostLinks; ++i) {
+    if (!std::filesystem::is_symlink(path, ignored)) return path;
+    path = path.parent_path() / std::filesystem::read_symlink(path, ignored);
+  }
+  return std::nullopt;
 }
 
 /// A new file next to `path`, and its name. The short random name fits where the file's own does.
@@ -103,16 +115,17 @@ Result<void> write_file(const std::filesystem::path& path, std::string_view text
       return io_error(path, "write it", errno);
     return {};
   }
-  // What a link points to is replaced, not the link; a file that was there keeps its mode.
+  // What a link points to is replaced or made, not the link; a file that was there keeps its mode.
+  const std::optional<std::filesystem::path> target = behind_links(path);
+  if (!target) return io_error(path, "write it", ELOOP);
   const bool existed = std::filesystem::exists(status);
-  const std::filesystem::path target = existed ? std::filesystem::canonical(path, ignored) : path;
-  const auto [fd, temporary] = create_beside(target);
+  const auto [fd, temporary] = create_beside(*target);
   Descriptor file(fd);
   if (file.get() < 0) return io_error(path, "create it", errno);
   const auto mode = static_cast<mode_t>(status.permissions());
   const bool written = write_all(file.get(), text) && (!existed || ::fchmod(file.get(), mode) == 0) &&
                        ::fsync(file.get()) == 0 && file.close() &&
-                       ::rename(temporary.c_str(), target.c_str()) == 0;
+                       ::rename(temporary.c_str(), target->c_str()) == 0;
   if (written) return {};
   const int code = errno;
   ::unlink(temporary.c_str());

@@ -108,6 +108,15 @@ TensorId GraphBuilder::add_op_with_output(OpSpec spec, Bytes bytes) {
   return output;
 }
 
+Result<void> GraphBuilder::set_costs(std::vector<Cost> costs) {
+  if (costs.size() != graph_.op_count()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} for {}", counted(costs.size(), "cost"), counted(graph_.op_count(), "op"))};
+  }
+  graph_.cost_ = std::move(costs);
+  return {};
+}
+
 std::vector<Error> GraphBuilder::problems(std::size_t limit) const {
   Problems problems(limit);
   check_all(problems);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/guarded.h"
 #include "core/text.h"
 #include "core/try.h"
 
@@ -118,7 +119,9 @@ class Machine {
 
 }  // namespace
 
-Result<Simulation> simulate(const Graph& graph, const Plan& plan) { return Machine(graph, plan).run(); }
+Result<Simulation> simulate(const Graph& graph, const Plan& plan) {
+  return guarded([&] { return Machine(graph, plan).run(); });
+}
 
 Bytes keep_all_peak(const Graph& graph) {
   return simulate(graph, keep_all_plan(graph))->peak - graph.fixed_bytes();

@@ -4,6 +4,29 @@
 
 namespace checkmate {
 
+namespace {
+
+/// The character at the start of the text, if a terminal would act on it instead of showing it: controls,
+/// line and paragraph separators, and marks that turn the direction of what follows. 0 and 0 for any other.
+struct Active {
+  std::size_t bytes = 0;
+  unsigned code = 0;
+};
+Active active_character(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  if (byte(0) < 0x20 || byte(0) == 0x7F) return {1, byte(0)};
+  if (byte(0) == 0xC2 && byte(1) >= 0x80 && byte(1) < 0xA0) return {2, byte(1)};
+  if (byte(0) == 0xD8 && byte(1) == 0x9C) return {2, 0x061C};
+  if (byte(0) != 0xE2 || (byte(1) != 0x80 && byte(1) != 0x81)) return {};
+  const unsigned code = 0x2000 | (byte(1) & 0x3FU) << 6 | (byte(2) & 0x3FU);
+  const bool mark = code == 0x200E || code == 0x200F;
+  const bool separates_or_turns = code >= 0x2028 && code <= 0x202E;
+  const bool isolates = code >= 0x2066 && code <= 0x2069;
+  return mark || separates_or_turns || isolates ? Active{3, code} : Active{};
+}
+
+}  // namespace
+
 std::string printable(std::string_view name, std::size_t limit) {
   const bool cut = name.size() > limit;
   if (cut) {
@@ -13,22 +36,30 @@ std::string printable(std::string_view name, std::size_t limit) {
   }
   std::string text;
   for (std::size_t i = 0; i < name.size(); ++i) {
-    const char c = name[i];
-    const auto byte = static_cast<unsigned char>(c);
-    const auto next = static_cast<unsigned char>(i + 1 < name.size() ? name[i + 1] : 0);
-    const bool control = byte == 0xC2 && next >= 0x80 && next < 0xA0;                 // U+0080 to U+009F
-    const bool separator = name.substr(i, 2) == "\xE2\x80" && i + 2 < name.size() &&  // U+2028, U+2029
-                           (name[i + 2] == '\xA8' || name[i + 2] == '\xA9');
-    if (byte < 0x20 || byte == 0x7F || control || separator) {
-      // All bytes of a character, or what is left of it is not UTF-8.
-      const std::size_t last = i + (control ? 1 : separator ? 2 : 0);
-      for (; i < last; ++i) text += fmt::format("\\x{:02x}", static_cast<unsigned char>(name[i]));
-      text += fmt::format("\\x{:02x}", static_cast<unsigned char>(name[last]));
+    const Active active = active_character(name.substr(i));
+    if (active.bytes == 0) {
+      text += name[i];
     } else {
-      text += c;
+      text +=
+          active.code < 0x80 ? fmt::format("\\x{:02x}", active.code) : fmt::format("\\u{:04x}", active.code);
+      i += active.bytes - 1;
     }
   }
   return cut ? text + "..." : text;
+}
+
+std::string printable_json(std::string_view json) {
+  std::string text;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const Active active = active_character(json.substr(i));
+    if (active.code < 0x7F) {
+      text += json[i];
+    } else {
+      text += fmt::format("\\u{:04x}", active.code);
+      i += active.bytes - 1;
+    }
+  }
+  return text;
 }
 
 std::string in_quotes(std::string_view name) { return fmt::format("'{}'", printable(name)); }

@@ -7,9 +7,13 @@
 
 namespace checkmate {
 
-/// A name from a file, fit for one line of a message or a table: control characters escaped, cut to `limit`
-/// characters (never inside a UTF-8 sequence) with `...` where longer.
+/// A name from a file, fit for one line of a message or a table: control characters, and those that turn the
+/// direction of text, escaped; cut to `limit` characters (never inside a UTF-8 sequence) with `...` where
+/// longer.
 std::string printable(std::string_view name, std::size_t limit = 60);
+
+/// The same JSON for a terminal: such characters, of which only strings have any, in JSON's own escapes.
+std::string printable_json(std::string_view json);
 
 /// printable() in single quotes.
 std::string in_quotes(std::string_view name);

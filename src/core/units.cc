@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <stdexcept>
 
 #include "core/decimal.h"
 #include "core/text.h"
@@ -29,6 +30,8 @@ constexpr std::array<Suffix, 11> kSuffixes = {{{"", 1},
                                                {"pib", 1LL << 50}}};
 
 }  // namespace
+
+void raise_overflow() { throw std::overflow_error("an amount exceeds 2^63"); }
 
 Result<Bytes> parse_bytes(std::string_view text) {
   const auto wrong = [&](std::string_view why) {

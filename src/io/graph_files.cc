@@ -5,6 +5,7 @@
 #include "checkmate/file.h"
 #include "checkmate/io.h"
 #include "checkmate/zoo.h"
+#include "core/guarded.h"
 #include "core/text.h"
 #include "core/try.h"
 #include "io/formats.h"
@@ -23,7 +24,7 @@ Result<Graph> read_graph(const std::filesystem::path& path) {
 }
 
 Result<Graph> parse_graph(std::string text, const std::string& source) {
-  constexpr std::array<JsonReader::Field, 3> kTelling = {{{"format"}, {"nodes"}, {"links"}}};
+  constexpr std::array<JsonReader::Field, 4> kTelling = {{{"format"}, {"nodes"}, {"links"}, {"edges"}}};
   constexpr std::string_view kOurs = "checkmate.graph";
   JsonReader json(std::move(text), source);
   std::array<bool, kTelling.size()> seen{};
@@ -33,11 +34,19 @@ Result<Graph> parse_graph(std::string text, const std::string& source) {
       json.fail("expected \"checkmate.graph\"; this is another kind of file");
   });
   json.rewind();
-  if (seen[0]) return read_checkmate_graph(json, source);
-  if (seen[1] || seen[2]) return read_node_link_graph(json, source);
+  if (seen[0]) return guarded([&] { return read_checkmate_graph(json, source); });
+  if (seen[1] || seen[2] || seen[3]) return guarded([&] { return read_node_link_graph(json, source); });
   if (!json.failed())
-    json.fail("neither a checkmate.graph (no \"format\") nor a node-link graph (no \"nodes\" and \"links\")");
+    json.fail("neither a checkmate.graph (no \"format\") nor a node-link graph (no \"nodes\")");
   return json.finish().error();
+}
+
+Result<Graph> build_with_costs(GraphBuilder builder, std::span<const DecimalCost> costs,
+                               std::string_view cost_unit) {
+  CHECKMATE_TRY(WholeCosts whole, whole_costs(costs, cost_unit));
+  CHECKMATE_TRY(builder.set_costs(std::move(whole.costs)));
+  builder.set_cost_unit(std::move(whole.unit));
+  return std::move(builder).build();
 }
 
 }  // namespace checkmate

@@ -79,9 +79,8 @@ class GraphReader {
     });
     CHECKMATE_TRY(json_.finish());
     builder_.set_name(std::move(name));
-    builder_.set_cost_unit(std::move(cost_unit));
     builder_.set_reserved_bytes(reserved.value_or(Bytes{0}));
-    Result<Graph> graph = std::move(builder_).build();
+    Result<Graph> graph = build_with_costs(std::move(builder_), costs_, cost_unit);
     if (!graph) return graph.error().at(source);
     return graph;
   }
@@ -135,7 +134,7 @@ class GraphReader {
           spec.kind = json_.string();
           break;
         case kCost:
-          spec.cost = Cost{json_.integer()};
+          costs_.push_back(json_.decimal_cost());
           break;
         case kInputs:
           json_.array([&](std::size_t) { spec.inputs.push_back({json_.index()}); });
@@ -171,6 +170,7 @@ class GraphReader {
   GraphBuilder builder_{""};
   TensorSpec tensor_;
   OpSpec op_;
+  std::vector<DecimalCost> costs_;
 };
 
 void write_ids(JsonWriter& json, std::string_view name, std::span<const TensorId> tensors) {

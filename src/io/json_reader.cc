@@ -249,6 +249,23 @@ std::int64_t JsonReader::whole_number(std::int64_t least) {
   return least;
 }
 
+DecimalCost JsonReader::decimal_cost() {
+  if (failed()) return {};
+  ondemand::number_type kind{};
+  if (state_->value.get_number_type().get(kind) != simdjson::SUCCESS ||
+      kind != ondemand::number_type::floating_point_number) {
+    return {integer(), 0};
+  }
+  const std::string_view written = state_->token();
+  double number = 0;
+  if (!state_->got(state_->value.get_double().get(number), "a number")) return {};
+  const Result<DecimalCost> cost = parse_decimal_cost(written.substr(0, written.find_first_of(",]} \t")));
+  const bool fits = number < static_cast<double>(kLargestTotal);
+  if (cost && fits) return *cost;
+  fail(fmt::format("expected {}, got {}", fits ? "at least 0" : "a number below 2^62", number));
+  return {};
+}
+
 std::uint32_t JsonReader::index() {
   const std::int64_t number = integer();
   if (number < UINT32_MAX) return static_cast<std::uint32_t>(number);

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "checkmate/result.h"
+#include "checkmate/whole_costs.h"
 
 namespace checkmate {
 
@@ -53,6 +54,8 @@ class JsonReader {
   std::int64_t integer(std::int64_t least = 0);
   /// The same, or a float without a fraction: what networkx and numpy write.
   std::int64_t whole_number(std::int64_t least = 0);
+  /// A number that is 0 or more, with or without a fraction.
+  DecimalCost decimal_cost();
   /// An index for a list of 32-bit ids.
   std::uint32_t index();
   bool boolean();

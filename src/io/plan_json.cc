@@ -4,6 +4,7 @@
 
 #include "checkmate/file.h"
 #include "checkmate/io.h"
+#include "core/guarded.h"
 #include "core/text.h"
 #include "core/try.h"
 #include "io/json_reader.h"
@@ -179,12 +180,27 @@ class PlanReader {
 
 Result<PlanRecord> parse_plan(std::string text, const Graph& graph, const std::string& source) {
   JsonReader json(std::move(text), source);
-  return PlanReader(json, graph).read(source);
+  return guarded([&] { return PlanReader(json, graph).read(source); });
 }
 
 Result<PlanRecord> read_plan(const std::filesystem::path& path, const Graph& graph) {
   CHECKMATE_TRY(std::string text, read_file(path));
   return parse_plan(std::move(text), graph, printable(path.string(), 4096));
+}
+
+std::optional<PlanRecord> record_of(const Graph& graph, const SolveOptions& options,
+                                    const SolveResult& result) {
+  if (!result.plan) return std::nullopt;
+  return PlanRecord{.plan = *result.plan,
+                    .graph_name = std::string(graph.name()),
+                    .graph_sha256 = graph_sha256(graph),
+                    .budget = options.budget,
+                    .order = options.order,
+                    .cost = result.cost,
+                    .peak = result.peak,
+                    .lower_bound = result.lower_bound,
+                    .method = result.method,
+                    .seed = options.seed};
 }
 
 std::string plan_to_json(const PlanRecord& record) {

@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 
+#include "core/guarded.h"
 #include "core/text.h"
 #include "core/try.h"
 #include "layout/problem.h"
@@ -45,10 +46,8 @@ Result<void> check_blocks(std::span<const Block> blocks, std::int64_t alignment)
   return {};
 }
 
-}  // namespace
-
-Result<LayoutResult> lay_out(std::span<const Block> blocks, const LayoutOptions& options,
-                             std::stop_token stop) {
+Result<LayoutResult> checked_layout(std::span<const Block> blocks, const LayoutOptions& options,
+                                    std::stop_token stop) {
   CHECKMATE_TRY(check_options(options));
   CHECKMATE_TRY(check_blocks(blocks, options.alignment.count()));
   const Problem problem = problem_of(blocks, options.alignment);
@@ -66,6 +65,13 @@ Result<LayoutResult> lay_out(std::span<const Block> blocks, const LayoutOptions&
   result.moves = search.moves();
   result.seconds = search.seconds();
   return result;
+}
+
+}  // namespace
+
+Result<LayoutResult> lay_out(std::span<const Block> blocks, const LayoutOptions& options,
+                             std::stop_token stop) {
+  return guarded([&] { return checked_layout(blocks, options, std::move(stop)); });
 }
 
 }  // namespace checkmate

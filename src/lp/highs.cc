@@ -20,6 +20,7 @@ namespace {
 struct Watch {
   using Clock = std::chrono::steady_clock;
   const LinearOptions* options = nullptr;
+  std::size_t columns = 0;
   LinearProgress progress{};
   Clock::time_point start = Clock::now();
 
@@ -32,6 +33,8 @@ struct Watch {
     if (type == kHighsCallbackMipLogging || type == kHighsCallbackMipImprovingSolution) {
       watch.progress = {watch.seconds(), std::min(watch.progress.best, out->mip_primal_bound),
                         std::max(watch.progress.bound, out->mip_dual_bound)};
+      if (type == kHighsCallbackMipImprovingSolution)
+        watch.progress.values = {out->mip_solution, watch.columns};
       if (options.on_progress) options.on_progress(watch.progress);
     } else if (in != nullptr) {
       const bool stop = options.stop.stop_requested() || watch.seconds() > options.time_limit ||
@@ -184,12 +187,15 @@ LinearSolution LinearSolver::solve(const LinearOptions& options) {
   Highs_setIntOptionValue(highs, "simplex_iteration_limit",
                           options.relax ? options.iteration_limit : INT32_MAX);
   Highs_setIntOptionValue(highs, "mip_max_nodes", options.node_limit);
-  Highs_setIntOptionValue(highs, "threads", options.threads);
+  // Its worker threads would outlive the call, and all instances of a process have to share them.
+  Highs_setIntOptionValue(highs, "threads", 1);
   Highs_setIntOptionValue(highs, "random_seed", static_cast<HighsInt>(options.seed % INT32_MAX));
   if (!options.start.empty() && !options.relax)
     Highs_setSolution(highs, options.start.data(), nullptr, nullptr, nullptr);
 
-  Watch watch{.options = &options, .progress = {0, LinearProgram::kInfinity, -LinearProgram::kInfinity}};
+  Watch watch{.options = &options,
+              .columns = state_->integrality.size(),
+              .progress = {0, LinearProgram::kInfinity, -LinearProgram::kInfinity}};
   Highs_setCallback(highs, Watch::call, &watch);
   for (const HighsInt type :
        {kHighsCallbackSimplexInterrupt, kHighsCallbackIpmInterrupt, kHighsCallbackMipInterrupt,

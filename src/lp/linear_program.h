@@ -65,8 +65,9 @@ class LinearProgram {
 /// A lower bound or a better solution, while the search goes on.
 struct LinearProgress {
   double seconds;
-  double best;   ///< infinite before the first solution
-  double bound;  ///< minus infinite before the first bound
+  double best;                          ///< infinite before the first solution
+  double bound;                         ///< minus infinite before the first bound
+  std::span<const double> values = {};  ///< of a new solution
 };
 
 struct LinearOptions {
@@ -75,7 +76,6 @@ struct LinearOptions {
   double relative_gap = 0;
   std::int32_t iteration_limit = INT32_MAX;  ///< simplex iterations of a relaxation
   std::int32_t node_limit = INT32_MAX;       ///< nodes of branch and bound
-  int threads = 1;
   std::uint64_t seed = 0;
   std::span<const double> start = {};  ///< a solution to start from
   std::function<void(const LinearProgress&)> on_progress = {};

@@ -10,9 +10,14 @@
 #include <numbers>
 
 #ifdef __SANITIZE_ADDRESS__
-// fontconfig keeps what it read of the fonts until the program ends, where only it can find it.
-extern "C" const char* __lsan_default_suppressions() { return "leak:libfontconfig"; }
+// fontconfig keeps what it read of the fonts until the program ends, where only it can find it. It is a
+// library of the system, or inside of the program.
+#pragma GCC visibility push(default)
+extern "C" const char* __lsan_default_suppressions() {
+  return "leak:libfontconfig\nleak:FcPattern\nleak:FcValueSave";
+}
 extern "C" const char* __lsan_default_options() { return "print_suppressions=0"; }
+#pragma GCC visibility pop
 #endif
 
 namespace checkmate::plot {

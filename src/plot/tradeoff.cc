@@ -167,7 +167,7 @@ Tradeoff tradeoff_of(const Graph& graph, std::span<const SweepPoint> points) {
     if (tradeoff.methods.empty() || tradeoff.methods.back().name != point.method)
       tradeoff.methods.push_back({point.method, {}});
     const SolveResult& result = point.result;
-    if (result.plan) tradeoff.methods.back().points.push_back({point.budget, overhead(graph, result.cost)});
+    if (result.plan) tradeoff.methods.back().points.push_back({point.budget, overhead(graph, *result.cost)});
     if (result.status == Status::kInfeasible) {
       if (result.needed)
         tradeoff.least_budget = std::max(*result.needed, tradeoff.least_budget.value_or(Bytes{0}));

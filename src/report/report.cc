@@ -70,7 +70,7 @@ std::vector<ReportPoint> report_points(const std::vector<SweepPoint>& points) {
     shown.push_back({.budget = budget,
                      .method = method,
                      .status = result.status,
-                     .cost = result.plan ? std::optional(result.cost) : std::nullopt,
+                     .cost = result.cost,
                      .lower_bound = bounded ? std::optional(result.lower_bound) : std::nullopt});
   }
   return shown;

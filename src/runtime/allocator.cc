@@ -3,6 +3,8 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 
+#include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <stdexcept>
 #include <unordered_map>
@@ -32,6 +34,41 @@ struct Recording {
     }
     log->events.push_back({found->second, -1});
     alive.erase(found);
+  }
+};
+
+/// What is allocated outside of steps, while somebody wants to know.
+struct Outside {
+  std::mutex mutex;
+  std::atomic<bool> counting = false;
+  std::unordered_map<const void*, std::size_t> alive;
+  HeldBytes held = {0, 0};
+
+  static Outside& of_process() {
+    static auto* outside = new Outside;
+    return *outside;
+  }
+
+  void add(const void* place, std::size_t bytes) {
+    const std::scoped_lock lock(mutex);
+    alive[place] = bytes;
+    held.now += static_cast<std::int64_t>(bytes);
+    held.most = std::max(held.most, held.now);
+  }
+
+  void freed(const void* place) {
+    const std::scoped_lock lock(mutex);
+    if (const auto found = alive.find(place); found != alive.end()) {
+      held.now -= static_cast<std::int64_t>(found->second);
+      alive.erase(found);
+    }
+  }
+
+  void restart(bool count) {
+    const std::scoped_lock lock(mutex);
+    alive.clear();
+    held = {0, 0};
+    counting = count;
   }
 };
 
@@ -66,18 +103,14 @@ class StepAllocator final : public c10::Allocator {
   c10::DataPtr allocate(std::size_t bytes) override {
     AllocationSource* source = source_of_thread;
     if (source == nullptr || bytes == 0) {
-      return torch_allocator->allocate(bytes);
+      return outside_of_steps(bytes);
     }
     if (void* place = source->allocate(bytes)) {
       tell_profiler(place, static_cast<std::int64_t>(bytes));
       return {place, place, &release, c10::Device(c10::DeviceType::CPU)};
     }
     c10::DataPtr served = torch_allocator->allocate(bytes);
-    if (!source->served(served.get(), bytes)) {
-      return served;
-    }
-    void* place = served.release_context();
-    return {place, place, &release, c10::Device(c10::DeviceType::CPU)};
+    return source->served(served.get(), bytes) ? followed(std::move(served)) : std::move(served);
   }
 
   c10::DeleterFnPtr raw_deleter() const override { return &release; }
@@ -86,6 +119,21 @@ class StepAllocator final : public c10::Allocator {
   }
 
  private:
+  static c10::DataPtr outside_of_steps(std::size_t bytes) {
+    c10::DataPtr served = torch_allocator->allocate(bytes);
+    if (bytes == 0 || !Outside::of_process().counting) {
+      return served;
+    }
+    Outside::of_process().add(served.get(), bytes);
+    return followed(std::move(served));
+  }
+
+  /// With a deleter that says so.
+  static c10::DataPtr followed(c10::DataPtr served) {
+    void* place = served.release_context();
+    return {place, place, &release, c10::Device(c10::DeviceType::CPU)};
+  }
+
   static void release(void* place) {
     if (place == nullptr) {
       return;
@@ -95,6 +143,9 @@ class StepAllocator final : public c10::Allocator {
       return;
     }
     Recording::of_process().freed(place);
+    if (Outside::of_process().counting) {
+      Outside::of_process().freed(place);
+    }
     torch_deleter(place);
   }
 
@@ -103,6 +154,21 @@ class StepAllocator final : public c10::Allocator {
 };
 
 }  // namespace
+
+void start_counting() {
+  StepAllocator::install();
+  Outside::of_process().restart(true);
+}
+
+void stop_counting() { Outside::of_process().restart(false); }
+
+HeldBytes held_outside() {
+  Outside& outside = Outside::of_process();
+  const std::scoped_lock lock(outside.mutex);
+  const HeldBytes held = outside.held;
+  outside.held.most = held.now;
+  return held;
+}
 
 SourceScope::SourceScope(AllocationSource* source) : before_(source_of_thread) {
   StepAllocator::install();

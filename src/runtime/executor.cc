@@ -1,11 +1,15 @@
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Functions.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/core/CPUAllocator.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <fmt/format.h>
 
+#include <cstring>
 #include <mutex>
 #include <stdexcept>
+#include <unordered_map>
 
 #include "checkmate/runtime.h"
 #include "runtime/allocator.h"
@@ -134,6 +138,46 @@ void log_values(const Run& run, std::uint32_t number, const Slots& slots, const 
   }
 }
 
+/// Notes how long each run took, if somebody wants to know.
+class Stopwatch {
+ public:
+  explicit Stopwatch(std::vector<std::chrono::nanoseconds>* times) : times_(times) {
+    if (times_ != nullptr) {
+      times_->clear();
+      begin_ = Clock::now();
+    }
+  }
+  void lap() {
+    if (times_ != nullptr) {
+      const Clock::time_point now = Clock::now();
+      times_->push_back(now - begin_);
+      begin_ = now;
+    }
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::vector<std::chrono::nanoseconds>* times_;
+  Clock::time_point begin_;
+};
+
+/// Over copies of the storages, each of which is copied once.
+at::Tensor copied(const at::Tensor& tensor, std::unordered_map<const void*, c10::Storage>& copies) {
+  if (!tensor.defined() || !tensor.has_storage()) {
+    return tensor;
+  }
+  const c10::Storage& storage = tensor.storage();
+  auto found = copies.find(storage.unsafeGetStorageImpl());
+  if (found == copies.end()) {
+    c10::Storage fresh(c10::Storage::use_byte_size_t(), static_cast<std::int64_t>(storage.nbytes()),
+                       c10::GetCPUAllocator());
+    std::memcpy(fresh.mutable_data(), storage.data(), storage.nbytes());
+    found = copies.emplace(storage.unsafeGetStorageImpl(), std::move(fresh)).first;
+  }
+  return at::empty({0}, tensor.options())
+      .set_(found->second, tensor.storage_offset(), tensor.sizes(), tensor.strides());
+}
+
 /// Every slot is written before it is read, and exists.
 class Checker {
  public:
@@ -171,6 +215,14 @@ class Checker {
       }
       for (const CallResult& result : call.results) {
         write(result.slot);
+      }
+    }
+    if (run.pause) {
+      for (const Slot slot : run.pause->shown) {
+        read(slot);
+      }
+      for (const Slot slot : run.pause->awaited) {
+        write(slot);
       }
     }
     for (const Slot slot : run.drops) {
@@ -236,55 +288,161 @@ void Kernel::operator()(Stack& stack) const {
 Executor::Executor(StepProgram program) : program_(std::move(program)) { Checker(program_).check(); }
 
 std::vector<at::Tensor> Executor::run(std::vector<at::Tensor> inputs, const Options& options) const {
-  if (inputs.size() != program_.inputs.size()) {
-    throw std::invalid_argument(
-        fmt::format("the step takes {} inputs, got {}", program_.inputs.size(), inputs.size()));
+  StepRun step(*this, std::move(inputs), options);
+  step.advance();
+  if (step.paused()) {
+    throw std::invalid_argument("the step pauses: run it in parts");
   }
-  AllocationCounts uncounted;
-  std::optional<PlannedSource> planned;
-  std::optional<RecordingSource> recording;
-  if (options.log != nullptr) {
-    recording.emplace(*options.log);
-  } else if (options.addresses != nullptr) {
-    planned.emplace(*options.addresses, options.counts != nullptr ? *options.counts : uncounted);
-  }
-  AllocationSource* source = planned ? static_cast<AllocationSource*>(&*planned) : nullptr;
-  const SourceScope scope(recording ? static_cast<AllocationSource*>(&*recording) : source);
-  const BelowAutograd below;
+  return step.shown();
+}
 
-  Slots slots(program_.slot_count);  // after what they come from: they go first
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    slots[program_.inputs[i]] = std::move(inputs[i]);
+struct StepRun::State {
+  State(const StepProgram& step_program, const Executor::Options& given)
+      : program(step_program),
+        options(given),
+        may_stop(static_cast<bool>(given.poll)),
+        slots(step_program.slot_count),
+        states(step_program.random_state_count) {
+    if (options.log != nullptr) {
+      recording.emplace(*options.log);
+    } else if (options.addresses != nullptr) {
+      planned.emplace(*options.addresses, options.counts != nullptr ? *options.counts : uncounted);
+    }
   }
-  std::vector<GeneratorState> states(program_.random_state_count);
-  Stack stack;
-  bool may_stop = static_cast<bool>(options.poll);
-  for (std::size_t number = 0; number < program_.runs.size(); ++number) {
-    const Run& run = program_.runs[number];
+
+  AllocationSource* source() {
+    AllocationSource* at_addresses = planned ? static_cast<AllocationSource*>(&*planned) : nullptr;
+    return recording ? static_cast<AllocationSource*>(&*recording) : at_addresses;
+  }
+
+  void run_next(Stack& stack) {
+    const Run& run = program.runs[next];
     may_stop = may_stop && !run.effect;
     if (may_stop) {
       options.poll();
     }
     if (planned) {
-      planned->begin(number);
+      planned->begin(next);
     } else if (recording) {
       recording->begin_run();
     }
     run_calls(run, slots, stack, states);
     if (recording) {
-      log_values(run, static_cast<std::uint32_t>(number), slots, *recording, *options.log);
+      log_values(run, static_cast<std::uint32_t>(next), slots, *recording, *options.log);
       recording->end_run();
     }
-    for (const Slot slot : run.drops) {
+  }
+
+  void end_run() {
+    for (const Slot slot : program.runs[next].drops) {
       slots[slot].reset();
     }
+    ++next;
   }
-  std::vector<at::Tensor> results;
-  results.reserve(program_.results.size());
-  for (const Slot slot : program_.results) {
-    results.push_back(slots[slot]);
+
+  const StepProgram& program;
+  Executor::Options options;
+  AllocationCounts uncounted;
+  std::optional<PlannedSource> planned;
+  std::optional<RecordingSource> recording;
+  bool may_stop;
+  Slots slots;  // after what they come from: they go first
+  std::vector<GeneratorState> states;
+  std::size_t next = 0;
+  bool waiting = false;   // at the pause of the next run, which has made its calls
+  bool answered = false;  // what that pause awaits is there
+};
+
+StepRun::StepRun(const Executor& executor, std::vector<at::Tensor> inputs, const Executor::Options& options) {
+  const StepProgram& program = executor.program();
+  if (inputs.size() != program.inputs.size()) {
+    throw std::invalid_argument(
+        fmt::format("the step takes {} inputs, got {}", program.inputs.size(), inputs.size()));
   }
-  return results;
+  state_ = std::make_unique<State>(program, options);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    state_->slots[program.inputs[i]] = std::move(inputs[i]);
+  }
+}
+
+StepRun::StepRun(std::unique_ptr<State> state) : state_(std::move(state)) {}
+StepRun::~StepRun() = default;
+StepRun::StepRun(StepRun&& other) noexcept = default;
+
+void StepRun::advance() {
+  State& state = *state_;
+  if (state.waiting) {
+    throw std::logic_error("the step waits for values");
+  }
+  const SourceScope scope(state.source());
+  const BelowAutograd below;
+  Stopwatch stopwatch(state.options.times);
+  Stack stack;
+  if (std::exchange(state.answered, false)) {
+    state.end_run();
+  }
+  while (state.next < state.program.runs.size()) {
+    state.run_next(stack);
+    if (state.program.runs[state.next].pause) {
+      state.waiting = true;
+      return;
+    }
+    state.end_run();
+    stopwatch.lap();
+  }
+}
+
+bool StepRun::paused() const { return state_->waiting; }
+
+std::vector<at::Tensor> StepRun::shown() {
+  State& state = *state_;
+  const std::vector<Slot>& wanted =
+      state.waiting ? state.program.runs[state.next].pause->shown : state.program.results;
+  std::vector<at::Tensor> found;
+  found.reserve(wanted.size());
+  for (const Slot slot : wanted) {
+    found.push_back(state.waiting ? state.slots[slot].detach() : state.slots[slot]);
+  }
+  if (!state.waiting) {
+    state.slots.clear();
+  }
+  return found;
+}
+
+void StepRun::put(std::vector<at::Tensor> awaited) {
+  State& state = *state_;
+  if (!state.waiting) {
+    throw std::logic_error("the step waits for nothing");
+  }
+  const std::vector<Slot>& places = state.program.runs[state.next].pause->awaited;
+  if (awaited.size() != places.size()) {
+    throw std::invalid_argument(
+        fmt::format("the step waits for {} values, got {}", places.size(), awaited.size()));
+  }
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    state.slots[places[i]] = std::move(awaited[i]);
+  }
+  state.waiting = false;
+  state.answered = true;
+}
+
+StepRun StepRun::copy() const {
+  const State& from = *state_;
+  auto to = std::make_unique<State>(from.program, Executor::Options{.poll = from.options.poll});
+  std::unordered_map<const void*, c10::Storage> copies;
+  for (const Slot slot : from.program.inputs) {
+    if (const at::Tensor& input = from.slots[slot]; input.defined() && input.has_storage()) {
+      copies.emplace(input.storage().unsafeGetStorageImpl(), input.storage());
+    }
+  }
+  for (std::size_t slot = 0; slot < from.slots.size(); ++slot) {
+    to->slots[slot] = copied(from.slots[slot], copies);
+  }
+  to->states = from.states;
+  to->next = from.next;
+  to->waiting = from.waiting;
+  to->may_stop = from.may_stop;
+  return StepRun(std::move(to));
 }
 
 bool in_arena(const at::Tensor& tensor) {

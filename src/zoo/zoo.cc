@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/guarded.h"
 #include "core/text.h"
 #include "zoo/recipe.h"
 
@@ -78,7 +79,7 @@ Result<Graph> build(std::string_view spec) {
   Result<Arguments> arguments =
       parse_arguments(recipe->network, spec.substr(std::min(spec.size(), name.size() + 1)));
   if (!arguments) return arguments.error().at(place);
-  Result<Graph> graph = recipe->build(std::string(spec), *arguments);
+  Result<Graph> graph = guarded([&] { return recipe->build(std::string(spec), *arguments); });
   if (!graph) return graph.error().at(place);
   return graph;
 }

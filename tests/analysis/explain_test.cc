@@ -122,9 +122,9 @@ TEST(PriceOfMemory, IsTheDifferenceToOptimaAround) {
   EXPECT_EQ(around.step, 1_B);  // a twentieth of 6 is less than a byte
   EXPECT_EQ(around.less.budget, 5_B);
   EXPECT_EQ(around.more.budget, 7_B);
-  const Cost five = solved(graph, "brute", 5_B).result.cost;
-  const Cost six = solved(graph, "brute", 6_B).result.cost;
-  const Cost seven = solved(graph, "brute", 7_B).result.cost;
+  const Cost five = solved(graph, "brute", 5_B).result.cost.value();
+  const Cost six = solved(graph, "brute", 6_B).result.cost.value();
+  const Cost seven = solved(graph, "brute", 7_B).result.cost.value();
   ASSERT_LT(seven, six);
   EXPECT_EQ(around.less_costs, five - six);
   EXPECT_EQ(around.more_saves, six - seven);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <sstream>
 
 #include "support/graphs.h"
@@ -34,6 +35,31 @@ TEST(Sweep, HasAPointPerMethodAndRisingBudget) {
                                     Status::kInfeasible, Status::kOptimal, Status::kOptimal));
   EXPECT_EQ(points[4].result.cost, Cost{5});
   EXPECT_EQ(points[5].result.cost, Cost{4});
+}
+
+TEST(Sweep, GivesEveryPointTheBestBoundThatHoldsForIt) {
+  const auto point = [](std::int64_t budget, std::int64_t cost, std::int64_t bound,
+                        std::optional<Cost> stage_bound = {}) {
+    SolveResult result;
+    result.status = Status::kFeasible;
+    result.plan.emplace();
+    result.cost = Cost{cost};
+    result.lower_bound = Cost{bound};
+    result.stage_lower_bound = stage_bound;
+    return SweepPoint{Bytes{budget}, "some", std::move(result)};
+  };
+  std::vector<SweepPoint> points = {point(10, 30, 20), point(20, 25, 22), point(10, 40, 20, Cost{28}),
+                                    point(20, 22, 10), point(30, 21, 15, Cost{29})};
+  share_bounds(points);
+  std::vector<Cost> bounds;
+  bounds.reserve(points.size());
+  for (const SweepPoint& p : points) bounds.push_back(p.result.lower_bound);
+  // 22 was proven for 20 bytes, so it holds for 10 as well, but not for 30.
+  EXPECT_THAT(bounds, ElementsAre(Cost{22}, Cost{22}, Cost{22}, Cost{22}, Cost{15}));
+  EXPECT_EQ(points[0].result.stage_lower_bound, std::nullopt);  // its plan may be of any class
+  EXPECT_EQ(points[2].result.stage_lower_bound, Cost{29});
+  EXPECT_EQ(points[1].result.status, Status::kFeasible);  // 25 > 22
+  EXPECT_EQ(points[3].result.status, Status::kOptimal);   // 22 = 22, another search's bound
 }
 
 TEST(Sweep, NeverCostsMoreWithMoreBudget) {
@@ -81,7 +107,7 @@ TEST(Sweep, IsATableWithEmptyCellsWhereThereIsNoPlan) {
   for (std::string line; std::getline(table, line);) lines.push_back(line);
   ASSERT_EQ(lines.size(), 1U + 6U);
   EXPECT_THAT(lines[0], StartsWith("budget_bytes,budget_share,method,status,cost,overhead,peak_bytes"));
-  EXPECT_THAT(lines[1], StartsWith("30,0.6000,keep-all,infeasible,,,,4,,"));   // 30 / 50
+  EXPECT_THAT(lines[1], StartsWith("30,0.6000,keep-all,infeasible,,,,5,,"));   // 30 / 50; the bound of 40
   EXPECT_THAT(lines[5], StartsWith("40,0.8000,brute,optimal,5,1.25,40,5,,"));  // 5 / 4
 }
 

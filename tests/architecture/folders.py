@@ -24,11 +24,12 @@ TABLE = {
     "<analysis>": "<core> <solve>",
     "<layout>": "<core>",
     "<zoo>": "<core>",
-    "<io>": "<core> <layout>",
+    "<io>": "<core> <solve> <layout>",
     "<costs>": "<core>",
     "<plot>": "<core> <analysis>",
     "<report>": "<core> <solve> <analysis>",
     "<runtime>": "<core>",
+    "<c>": "<core>",
     "<all>": "<core> <solve> <analysis> <layout> <zoo> <io> <costs> <plot> <report>",
     "core": "<core>",
     "lp": "<core>",
@@ -42,7 +43,7 @@ TABLE = {
     "solve/anneal": "core solve/common solve/knapsack",
     "solve/free_order": "core solve/common",
     "solve/paper": "<core> <solve> core lp solve/common solve/baselines",
-    "solve/sparse_milp": "<core> lp solve/common solve/baselines",
+    "solve/sparse_milp": "<core> core lp solve/common solve/baselines",
     "solve/api": "<core> <solve> core solve/common solve/baselines solve/brute solve/chain solve/knapsack "
     "solve/segment_heuristic solve/least_budget solve/anneal solve/free_order solve/paper solve/sparse_milp",
     "analysis": "<core> <solve> <analysis> core solve/least_budget",
@@ -52,15 +53,16 @@ TABLE = {
     "costs": "<core> <costs> core io",
     "plot": "<core> <solve> <plot> core",
     "report": "<core> <analysis> <report> core io",
+    "c": "<core> <solve> <layout> <io> <c> core",
     "runtime": "<runtime>",
-    "tools/experiments": "<core> <analysis> <zoo> <io> <plot> core solve/paper",
+    "tools/experiments": "<core> <analysis> <zoo> <io> <plot> core solve/paper io",
     "tools/checkmate": "<core> <solve> <zoo> <io> <plot> <report> <all> core io tools/experiments",
     "python/bindings": "<core> <runtime> <all>",
     "tests/support": "<all>",
     "tests": "*",
     "benchmarks": "<all> solve/anneal tools/experiments",
     "fuzz": "<all>",
-    "examples": "<all>",
+    "examples": "<c> <all>",
 }
 
 # Library: how its headers are named. CONTRIBUTING.md says which file includes it, and no other does.
@@ -158,7 +160,7 @@ def row_of(file: Path, table: Mapping[str, str], headers: Mapping[Path, str]) ->
 def includes(root: Path) -> list[Include]:
     found = []
     for top in ("include", "src", "tools", "python", "tests", "benchmarks", "fuzz", "examples"):
-        for file in sorted(path for path in (root / top).rglob("*") if path.suffix in (".h", ".cc")):
+        for file in sorted(path for path in (root / top).rglob("*") if path.suffix in (".h", ".cc", ".c")):
             for number, line in enumerate(file.read_text().splitlines(), start=1):
                 if match := re.match(r'\s*#\s*include\s*(["<])([^">]+)', line):
                     found.append(Include(file.relative_to(root), number, match[2], match[1] == '"'))
@@ -168,7 +170,8 @@ def includes(root: Path) -> list[Include]:
 def target(root: Path, include: Include) -> Path | None:
     """The file of ours that is meant."""
     own = [include.file.parent, Path("src"), Path("tools"), Path("tests")] if include.quoted else []
-    return next((folder / include.name for folder in [*own, Path("include")] if (root / folder / include.name).exists()), None)
+    places = (folder / include.name for folder in [*own, Path("include")])
+    return next((place for place in places if any((root / f"{place}{made}").exists() for made in ("", ".in"))), None)
 
 
 def folder_mistakes(root: Path, table: Mapping[str, str], found: list[Include]) -> Iterator[str]:

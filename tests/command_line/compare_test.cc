@@ -23,5 +23,18 @@ TEST(CompareVerb, ComparesMethodsInOneTable) {
               HasSubstr("'magic'"));
 }
 
+TEST(CompareVerb, ShowsGapsAgainstTheBestBoundOfTheTable) {
+  const std::vector<std::string> compared = {"compare", "zoo:linear?n=8", "--budget",
+                                             "60%",     "--methods",      "linear-greedy,auto"};
+  std::vector<std::string> json = compared;
+  json.emplace_back("--json");
+  const std::string both = checkmate(json).out;
+  const auto bound_after = [&](std::size_t from) {
+    const std::size_t at = both.find("\"lower_bound\": ", from);
+    return both.substr(at, both.find(',', at) - at);
+  };
+  EXPECT_EQ(bound_after(0), bound_after(both.find("\"lower_bound\": ") + 1)) << both;
+}
+
 }  // namespace
 }  // namespace checkmate::testing

@@ -1,7 +1,10 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <filesystem>
 
 #include "checkmate/checkmate.h"
 #include "support/command_line.h"
@@ -58,6 +61,26 @@ TEST(CommandLineFiles, LeavesNothingBehindWhenItCannotWrite) {
   EXPECT_THAT(complaint({"solve", "zoo:linear?n=4", "--budget", "100%", "--plan", folder.path().string()}),
               HasSubstr("Is a directory"));
   EXPECT_EQ(folder.entries(), 0U);
+}
+
+TEST(CommandLineFiles, LeavesNothingBehindWhereFilesMayNotGrow) {
+  const ScratchFolder folder;
+  const Finished run = testing::run({"sh", "-c",
+                                     fmt::format("ulimit -f 1; {} convert zoo:resnet50 -o {}/graph.json",
+                                                 CHECKMATE_PROGRAM, folder.path().string())});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err,
+              AllOf(StartsWith("checkmate: "), HasSubstr("graph.json"), HasSubstr("File too large")));
+  EXPECT_EQ(folder.entries(), 0U);
+}
+
+TEST(CommandLineFiles, WritesThroughALinkToAFileThatIsNotThereYet) {
+  const ScratchFolder folder;
+  std::filesystem::create_symlink("graph.json", folder.path() / "link.json");
+  ASSERT_EQ(checkmate({"convert", "zoo:linear?n=4", "-o", (folder.path() / "link.json").string()}).exit_code,
+            0);
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path() / "link.json"));
+  EXPECT_TRUE(read_graph(folder.path() / "graph.json"));
 }
 
 TEST(CommandLineFiles, LooksForThePlaceOfItsFileBeforeTheWork) {

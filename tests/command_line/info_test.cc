@@ -33,6 +33,20 @@ TEST(InfoVerb, SaysThatNamesRepeat) {
               HasSubstr("1 op has the same name as an earlier one; that is allowed"));
 }
 
+TEST(InfoVerb, PrintsCostsWithFractionsInTheUnitOfTheFile) {
+  const ScratchFolder folder;
+  const std::string file = folder.file(
+      "fractions.json",
+      R"({"format": "checkmate.graph", "version": 1, "cost_unit": "ms", "tensors": [{"bytes": 1}, {"bytes": 1}],
+          "ops": [{"cost": 1.5, "inputs": [], "outputs": [0]}, {"cost": 0.25, "inputs": [0], "outputs": [1]}]})");
+  const Finished run = checkmate({"info", file});
+  EXPECT_THAT(run.out, HasSubstr("cost, each op once    1.75 ms\n"));
+  EXPECT_THAT(run.out, HasSubstr("count in ms/10^2"));
+  EXPECT_THAT(checkmate({"info", file, "--json"}).out,
+              HasSubstr("\"cost_unit\": \"ms/10^2\", \"keep_all_cost\": 175"));
+  EXPECT_THAT(checkmate({"solve", file, "--budget", "100%"}).out, HasSubstr("1.75 ms"));
+}
+
 TEST(InfoVerb, TakesCostModels) {
   EXPECT_THAT(checkmate({"info", "zoo:vgg16?batch=2", "--costs", "roofline:v100", "--json"}).out,
               HasSubstr("\"cost_unit\": \"ns\""));

@@ -51,11 +51,32 @@ TEST(SolveVerb, ExitCodesTellTheAnswer) {
   const Finished infeasible = checkmate({"solve", "zoo:linear?n=8", "--budget", "1", "--json"});
   EXPECT_EQ(infeasible.exit_code, 2);
   EXPECT_THAT(infeasible.out, AllOf(HasSubstr("\"status\": \"infeasible\""), HasSubstr("\"needed_bytes\": 4"),
-                                    HasSubstr("\"cost\": null")));
+                                    HasSubstr("\"stop_reason\": \"infeasible\""), HasSubstr("\"cost\": null"),
+                                    HasSubstr("\"peak_bytes\": null")));
   const Finished unknown =
       checkmate({"solve", "zoo:linear?n=8", "--budget", "5", "--method", "keep-all", "--json"});
   EXPECT_EQ(unknown.exit_code, 3);
   EXPECT_THAT(unknown.out, AllOf(HasSubstr("\"status\": \"unknown\""), HasSubstr("\"sufficient_bytes\": ")));
+}
+
+TEST(SolveVerb, TellsWhyTheSearchStopped) {
+  EXPECT_THAT(checkmate({"solve", "zoo:linear?n=8", "--budget", "100%"}).out,
+              HasSubstr("the gap asked for is closed"));
+  EXPECT_THAT(checkmate({"solve", "zoo:random_layered?n=200", "--budget", "80%", "--time-limit", "0.3"}).out,
+              HasSubstr("the time limit"));
+}
+
+TEST(SolveVerb, PlansWhereMemoryForThreadsAndMethodsRunsOut) {
+#ifdef CHECKMATE_SANITIZED
+  GTEST_SKIP() << "the address sanitizer reserves more address space than any limit leaves";
+#endif
+  const std::string command =
+      "exec '" CHECKMATE_PROGRAM "' solve zoo:resnet50 --budget 40% --threads 8 --time-limit 2";
+  for (const char* kilobytes : {"60000", "100000", "140000"}) {
+    const Finished limited = run({"sh", "-c", "ulimit -v " + std::string(kilobytes) + "; " + command});
+    EXPECT_EQ(limited.exit_code, 0) << kilobytes << limited.err;
+    EXPECT_THAT(limited.out, HasSubstr("feasible"));
+  }
 }
 
 TEST(SolveVerb, RefusesWrongBudgets) {

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,6 +36,20 @@ TEST(CommandLine, NamesWhatIsUnknown) {
               HasSubstr("fixed or free"));
   EXPECT_THAT(complaint({"solve", "zoo:unet", "--budget", "60%", "--seed", "x"}), HasSubstr("seed"));
   EXPECT_THAT(complaint({"convert", "zoo:unet", "--to", "png"}), HasSubstr("png"));
+}
+
+TEST(CommandLine, DoesNotTakeAnOptionForTheValueOfAnother) {
+  const ScratchFolder folder;
+  EXPECT_THAT(complaint({"solve", "zoo:linear?n=4", "-b", "12", "--plan", "--json"}),
+              HasSubstr("--plan needs a value, but is followed by '--json'; if that is the value, write "
+                        "--plan=--json"));
+  EXPECT_THAT(complaint({"solve", "zoo:linear?n=4", "-b", "--json"}), HasSubstr("write --budget=--json"));
+  EXPECT_THAT(complaint({"plot", "tradeoff", "zoo:linear?n=4", "-o", "-b"}),
+              HasSubstr("-o needs a value, but is followed by '-b'"));
+  const std::string in_folder = fmt::format("cd {} && {} ", folder.path().string(), CHECKMATE_PROGRAM);
+  EXPECT_EQ(run({"sh", "-c", in_folder + "convert zoo:linear?n=4 --output=--json"}).exit_code, 0);
+  EXPECT_EQ(run({"sh", "-c", in_folder + "convert zoo:linear?n=4 --output ./--dot --to dot"}).exit_code, 0);
+  EXPECT_EQ(folder.entries(), 2U);  // files named --json and --dot, for those who want them
 }
 
 TEST(CommandLine, RefusesNumbersThatDoNotFit) {

@@ -35,5 +35,16 @@ TEST(ParseBudget, RefusesAShareOfLessThanAByte) {
               HasSubstr("less than one byte"));  // 0.3 bytes
 }
 
+TEST(Budget, MayBeNothingForAGraphThatNeedsNothing) {
+  GraphBuilder builder("of 0 bytes");
+  builder.add_op_with_output({.name = "f", .cost = Cost{1}, .inputs = {}, .outputs = {}}, Bytes{0});
+  const Graph nothing = std::move(builder).build().value();
+  for (const char* text : {"0", "0B", "1%", "100%"})
+    EXPECT_EQ(parse_budget(nothing, text).value(), Bytes{0}) << text;
+  EXPECT_EQ(parse_budgets(nothing, "90%..20%").value(), std::vector{Bytes{0}});
+  EXPECT_FALSE(parse_budget(testing::diamond(), "0"));
+  EXPECT_FALSE(Budget::of(Bytes{-1}));
+}
+
 }  // namespace
 }  // namespace checkmate

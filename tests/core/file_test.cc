@@ -37,6 +37,23 @@ TEST(WriteFile, KeepsTheModeAndFollowsALink) {
   EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms{0640});
 }
 
+TEST(WriteFile, MakesTheFileThatADanglingLinkPointsTo) {
+  const ScratchFolder folder;
+  std::filesystem::create_directory(folder.path() / "below");
+  std::filesystem::create_symlink("below/second", folder.path() / "first");
+  std::filesystem::create_symlink("file", folder.path() / "below" / "second");  // relative to its own folder
+  ASSERT_TRUE(write_file(folder.path() / "first", "new"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path() / "first"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path() / "below" / "second"));
+  EXPECT_EQ(read_text(folder.path() / "below" / "file"), "new");
+
+  std::filesystem::create_symlink("none/file", folder.path() / "nowhere");
+  EXPECT_THAT(write_file(folder.path() / "nowhere", "x").error().message, HasSubstr("No such file"));
+  std::filesystem::create_symlink("round", folder.path() / "round");
+  EXPECT_THAT(write_file(folder.path() / "round", "x").error().message, HasSubstr("Too many levels"));
+  EXPECT_EQ(folder.entries(), 4U);
+}
+
 /// Files of this process may have at most 4 bytes, as on a disk that is nearly full.
 class SmallDisk {
  public:

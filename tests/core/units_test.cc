@@ -49,7 +49,7 @@ TEST(Text, MakesNamesFitForOneLine) {
   EXPECT_EQ(printable("a\xC2\x9B"
                       "b\xE2\x80\xA8"
                       "c"),
-            "a\\xc2\\x9bb\\xe2\\x80\\xa8c");  // whole characters: what is left is UTF-8
+            "a\\u009bb\\u2028c");  // whole characters: what is left is UTF-8
   EXPECT_EQ(grouped(1234567), "1,234,567");
   EXPECT_EQ(grouped(-1234), "-1,234");
   EXPECT_EQ(grouped(123), "123");

@@ -93,6 +93,20 @@ TEST(JsonReader, ReadsWholeNumbersExactly) {
               HasSubstr("to 2^53"));
 }
 
+TEST(JsonReader, ReadsCostsWithAFraction) {
+  const auto cost = [](JsonReader& json) {
+    const DecimalCost number = json.decimal_cost();
+    EXPECT_EQ(number.digits, 125);
+    EXPECT_EQ(number.exponent, -2);
+  };
+  for (const char* text : {"1.25", "125e-2", "0.125E1 "}) EXPECT_EQ(error_of(text, cost), "") << text;
+  const auto refused = [](JsonReader& json) { json.decimal_cost(); };
+  EXPECT_THAT(error_of("-1.5", refused), HasSubstr("expected at least 0, got -1.5"));
+  EXPECT_THAT(error_of("9223372036854775808", refused), HasSubstr("below 2^63"));
+  for (const char* text : {"1.", ".5", "1e", "\"1.5\"", "null"})
+    EXPECT_NE(error_of(text, refused), "") << text;
+}
+
 TEST(JsonReader, ReadsIndicesAndTruth) {
   EXPECT_EQ(error_of("4294967294", [](JsonReader& json) { EXPECT_EQ(json.index(), 4294967294U); }), "");
   EXPECT_THAT(error_of("4294967295", [](JsonReader& json) { json.index(); }),

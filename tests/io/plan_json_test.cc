@@ -67,6 +67,21 @@ TEST(PlanJson, RefusesWhatIsNoPlanOfTheGraph) {
               HasSubstr("another kind of file"));
 }
 
+TEST(PlanRecord, SaysWhatIsKnownAboutThePlanOfASearch) {
+  const Graph graph = testing::late_use();
+  const SolveOptions options{.budget = Bytes{40}, .seed = 7};
+  const SolveResult result = solve(graph, options).value();
+  const PlanRecord record = record_of(graph, options, result).value();
+  EXPECT_EQ(record.plan, *result.plan);
+  EXPECT_EQ(record.cost, Cost{5});
+  EXPECT_EQ(record.peak, Bytes{40});
+  EXPECT_EQ(record.budget, Bytes{40});
+  EXPECT_EQ(record.seed, 7U);
+  EXPECT_EQ(record.graph_sha256, graph_sha256(graph));
+  EXPECT_EQ(parse_plan(plan_to_json(record), graph).value(), record);
+  EXPECT_EQ(record_of(graph, {.budget = Bytes{1}}, solve(graph, {.budget = Bytes{1}}).value()), std::nullopt);
+}
+
 TEST(GraphSha256, ChangesWithTheGraph) {
   EXPECT_EQ(graph_sha256(diamond()), graph_sha256(diamond()));
   EXPECT_NE(graph_sha256(diamond()), graph_sha256(testing::full_featured()));

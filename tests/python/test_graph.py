@@ -3,6 +3,8 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +156,7 @@ BAD_PARTS: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: Tensor("x", 10**5000), Error, "too large: a number of 16610 bits"),
     (lambda: Tensor("x", 1, resident=1), TypeError, "resident must be True or False"),  # type: ignore[arg-type]
     (lambda: Tensor("\ud800", 1), Error, "UTF-8"),
-    (lambda: Op("f", "1", [], []), TypeError, "cost of op 'f' must be a whole number"),  # type: ignore[arg-type]
+    (lambda: Op("f", "1", [], []), TypeError, "cost of op 'f' must be a number, got '1'"),  # type: ignore[arg-type]
     (lambda: Op("f", 1, 0, []), TypeError, "inputs of op 'f' must be a sequence"),  # type: ignore[arg-type]
     (lambda: Op("f", 1, "01", []), TypeError, "inputs of op 'f' must be a sequence"),  # type: ignore[arg-type]
     (lambda: Op("f", 1, [], [0.5]), TypeError, "each of outputs of op 'f' must be a whole number"),  # type: ignore[list-item]
@@ -240,3 +242,32 @@ def test_refuses_a_path_that_would_be_cut_off(two_layers: Graph, tmp_path: Path)
     with pytest.raises(Error, match="NUL"):
         two_layers.save(f"{tmp_path}/graph.json\0.txt")
     assert list(tmp_path.iterdir()) == []
+
+
+def costs_of(*costs: Any) -> tuple[list[float], str]:
+    ops = [Op("", cost, [], [place]) for place, cost in enumerate(costs)]
+    graph = Graph("", [Tensor("", 1) for _ in costs], ops, cost_unit="ms")
+    return [op.cost for op in graph.ops], graph.cost_unit
+
+
+def test_costs_with_fractions_become_whole_by_one_power_of_ten_which_the_unit_tells() -> None:
+    assert costs_of(3, 12.0) == ([3, 12], "ms")
+    assert costs_of(0.25, 3) == ([25, 300], "ms/10^2")
+    assert costs_of(0.1, Decimal("0.2"), Fraction(3, 10)) == ([1, 2, 3], "ms/10^1")  # not what binary fractions make of them
+    assert costs_of(np.float32(0.1), np.int64(7)) == ([1, 70], "ms/10^1")
+    assert costs_of(1.5e-7, -0.0) == ([15, 0], "ms/10^8")
+    # A third has no end: the sum of costs stays below 10^15, and what is left of it then is rounded.
+    assert costs_of(Fraction(1, 3), 1) == ([33333333333333, 10**14], "ms/10^14")
+
+
+def test_with_costs_takes_fractions_too(two_layers: Graph) -> None:
+    graph = two_layers.with_costs([0.5, 1, 2, 3, 4], "us")
+    assert graph.cost_unit == "us/10^1"
+    assert graph.keep_all_cost == 5 + 10 + 20 + 30 + 40
+    assert two_layers.with_costs([1, 2, 3, 4, 5]).cost_unit == two_layers.cost_unit
+
+
+@pytest.mark.parametrize("cost", [-0.5, float("nan"), float("inf"), Decimal("NaN"), Decimal("1e400"), 10.0**300])
+def test_a_cost_that_is_none_is_refused(cost: Any) -> None:
+    with pytest.raises(Error, match="cost"):
+        costs_of(cost)

@@ -70,3 +70,8 @@ def test_wrong_options_are_refused() -> None:
         lay_out([], time_limit=-1)
     with pytest.raises(TypeError, match="capacity"):
         lay_out([], capacity="1GiB")  # type: ignore[arg-type]
+
+
+def test_what_a_notebook_shows_is_as_short_for_many_blocks() -> None:
+    shown = repr(checkmate.lay_out([(64, i, i + 1) for i in range(1000)], time_limit=0.1))
+    assert shown.startswith("Layout(size=64, peak=64, alignment=64, optimal=True")

@@ -18,6 +18,7 @@ def test_has_the_projects_version() -> None:
     declared = re.search(r"project\(checkmate VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())
     assert declared is not None
     assert checkmate.__version__ == declared[1]
+    assert f"\nversion: {declared[1]}\n" in (ROOT / "CITATION.cff").read_text()
 
 
 def test_everything_it_lists_is_there_and_explained() -> None:
@@ -38,7 +39,7 @@ def test_says_how_to_get_pytorch(run_python: RunPython) -> None:
 import sys
 sys.modules["torch"] = None  # what import finds where it is not installed
 import checkmate
-for name in ("compile", "verify", "torch"):
+for name in ("compile", "estimate", "verify", "torch"):
     for kind in (checkmate.Error, ImportError):
         try:
             getattr(checkmate, name)
@@ -46,7 +47,7 @@ for name in ("compile", "verify", "torch"):
             print(error)
 """
     finished = run_python("-c", script)
-    assert finished.stdout.splitlines() == ["PyTorch is not installed: pip install torch==2.13.0"] * 6, finished.stderr
+    assert finished.stdout.splitlines() == ["PyTorch is not installed: pip install torch==2.13.0"] * 8, finished.stderr
     assert pickle.loads(pickle.dumps(TorchMissingError())).code == "no_torch"
 
 

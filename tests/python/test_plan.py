@@ -35,6 +35,7 @@ def test_replays_steps_made_elsewhere(two_layers: Graph) -> None:
     # With the weight's MiB: a | a b | b loss | b loss grad_b | loss grad_b a | loss grad_b a grad
     assert plan.memory == [9 * MIB, 17 * MIB, 9 * MIB + 4, 17 * MIB + 4, 17 * MIB + 4, 18 * MIB + 4]
     assert plan.peak == 18 * MIB + 4
+    assert plan.at_peak == (5, [1, 4, 5, 3])  # a, grad b, grad, loss
     assert plan.frees == [[], [1], [], [2], [], [1, 4]]
     assert plan.recomputed == [(0, 1, 30)]
     assert (plan.lower_bound, plan.status) == (231, "feasible")
@@ -127,6 +128,7 @@ def test_goes_through_a_file(two_layers: Graph, tmp_path: Path) -> None:
     plan.save(tmp_path / "plan.json")
     again = checkmate.load_plan(tmp_path / "plan.json", two_layers)
     assert again == plan
+    assert Plan.from_json(plan.to_json(), two_layers) == plan
     assert json.loads(plan.to_json())["graph_sha256"] == two_layers.sha256
 
 

@@ -50,7 +50,7 @@ def plan(request: pytest.FixtureRequest) -> Plan:
 @pytest.fixture(scope="module")
 def page(browser: webdriver.Chrome, plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Page:
     path = tmp_path_factory.mktemp("report") / "report.html"
-    points = []
+    points: list[checkmate.SweepPoint] = []
     if len(plan.graph) < 1000:
         points = checkmate.sweep(plan.graph, "100%..60%:20%", ["ap-greedy", "linear-greedy"], time_limit=3600)
     plan.report(path, points)

@@ -3,12 +3,14 @@ from __future__ import annotations
 import pickle
 import random
 import threading
+import time
 from typing import Any
 
 import pytest
 
 import checkmate
 from checkmate import Error, Graph, InfeasibleError, NoPlanError, Op, Plan, Progress, Tensor
+from conftest import RunPython
 
 MIB = 2**20
 
@@ -31,6 +33,17 @@ def test_finds_the_best_plan(two_layers: Graph) -> None:
     assert (plan.budget, plan.order, plan.seed) == (20 * MIB, "fixed", 1)
     assert 0 <= plan.first_plan_seconds <= plan.seconds
     assert plan.graph is two_layers
+
+
+def test_tells_why_the_search_stopped(two_layers: Graph) -> None:
+    assert checkmate.solve(two_layers, "20MiB").stop_reason == "gap_closed"
+    layered = checkmate.load("zoo:random_layered?n=200&seed=7")
+    assert checkmate.solve(layered, "80%", moves=500, threads=1).stop_reason == "moves_limit"
+    assert checkmate.solve(layered, "80%", time_limit=0.3).stop_reason == "time_limit"
+    with pytest.raises(NoPlanError) as without:
+        checkmate.solve(layered, "80%", method="keep-all")
+    assert pickle.loads(pickle.dumps(without.value)).stop_reason == "exhausted"
+    assert Plan.keep_all(layered).stop_reason is None
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -175,6 +188,19 @@ def test_tells_its_progress_on_the_calling_thread() -> None:
     assert threads == {threading.get_ident()}
 
 
+def test_a_slow_callback_does_not_hold_up_the_search() -> None:
+    seen = []
+
+    def listen(progress: Progress) -> None:
+        seen.append(progress)
+        time.sleep(0.5)
+
+    begin = time.monotonic()
+    plan = checkmate.solve(checkmate.load("zoo:resnet50"), "30%", time_limit=1, progress=listen)
+    assert time.monotonic() - begin < 10  # dozens of plans are found: half a second for each would be far more
+    assert (seen[-1].cost, seen[-1].bound) == (plan.cost, plan.lower_bound)
+
+
 def test_knows_the_gap_of_a_progress() -> None:
     assert Progress(1.0, 200, 150, "anneal").gap == 0.25  # 50 of 200
     assert Progress(1.0, 200, None, "anneal").gap is None
@@ -210,3 +236,19 @@ def test_solves_on_many_threads(two_layers: Graph) -> None:
     for thread in threads:
         thread.join()
     assert costs == [261] * 8
+
+
+def test_what_the_system_refuses_is_an_error_that_says_so(run_python: RunPython) -> None:
+    """A thread, for whose stack there is no room. Whatever else is thrown comes the same way."""
+    code = """
+import resource, checkmate
+graph = checkmate.load("zoo:linear?n=8")
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 20),) * 2)
+try:
+    checkmate.solve(graph, "90%", progress=False)
+except checkmate.Error as error:
+    print(error.code, error)
+"""
+    run = run_python("-c", code)
+    assert run.stdout.startswith("io the system gives no thread for the search; see ulimit"), run.stderr

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,14 +18,15 @@ from torch.nn import functional
 import checkmate
 import networks
 from checkmate import Plan
+from checkmate._cache import Cache
 from checkmate.torch import pipeline
-from checkmate.torch.cache import Cache
-from checkmate.torch.costs import Rehearsal, UnitCost, estimated_costs, measured_costs
+from checkmate.torch.costs import UnitCost, estimated_costs, measured_costs
 from checkmate.torch.guards import ModelState
 from checkmate.torch.ir import Program
 from checkmate.torch.lowering import lower
 from checkmate.torch.memory import PartPeaks, available_bytes, peak_bytes
 from checkmate.torch.planning_graph import planning_graph
+from checkmate.torch.rehearsal import Rehearsal
 from checkmate.torch.trace import trace_step
 
 CPU = torch.device("cpu")
@@ -31,9 +34,10 @@ CPU = torch.device("cpu")
 
 def measured(case: networks.Case, folder: Path) -> tuple[Program, list[UnitCost]]:
     state = ModelState(case.model)
-    program = lower(trace_step(state, case.loss_fn, case.batch))
+    trace = trace_step(state, case.loss_fn, case.batch)
+    program = lower(trace)
     plan = Plan.keep_all(planning_graph(program, estimated_costs(program), "net", "flop", "fixed"))
-    inputs = program.trace.signature.values(state, case.batch)
+    inputs = trace.signature.values(state, case.batch)
     return program, measured_costs(program, inputs, Rehearsal(plan.steps, plan.frees), Cache(folder))
 
 
@@ -106,43 +110,44 @@ def test_measuring_keeps_nothing_alive(tmp_path: Path) -> None:
         gc.enable()
 
 
-def test_a_record_of_the_cache_is_read_back_and_a_damaged_one_is_unknown(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
-    cache.write("costs", "a", [[5, 7, [3]]])
-    assert Cache(tmp_path).read("costs", "a") == [[5, 7, [3]]]
-    assert cache.read("costs", "b") is None
-    path = cache.path("costs", "a")
-    for damage in ("", "{", "[" * 100_000):
-        path.write_text(damage)
-        assert cache.read("costs", "a") is None
-    assert list(path.parent.iterdir()) == [path]  # nothing half-written is left
-
-
-def test_the_oldest_records_of_a_cache_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("checkmate.torch.cache._MOST_FILES", 2)
-    cache = Cache(tmp_path)
-    for age, key in ((30, "a"), (20, "b"), (10, "c")):
-        cache.write("costs", key, [age])
-        os.utime(cache.path("costs", key), (1e9 - age, 1e9 - age))
-    cache.write("plans", "a", [])
-    cache.make_room("costs")
-    assert [cache.read("costs", key) for key in "abc"] == [None, [20], [10]]
-    assert cache.read("plans", "a") == []
-
-
 def test_costs_of_the_cache_that_cannot_be_are_measured_again(tmp_path: Path) -> None:
     program, costs = measured(small(), tmp_path)
     (path,) = (tmp_path / "costs").iterdir()
     units = len(program.units)
-    for damage in ("{}", "[]", "[[1, 2, []]]", str([[1, -2, [4]]] * units), str([["1", 2, [4]]] * units), str([[1, 2]] * units)):
-        path.write_text(damage.replace("'", '"'))
-        again = measured(small(), tmp_path)[1]
+    no_amounts = ("-2", "2.5", "true", "null", "[]", '"1"', "NaN", "1e300", str(2**62), "9" * 5000)
+    for damage in (
+        "{}",
+        "[]",
+        "[[1, 2, []]]",
+        json.dumps([[1, 2]] * units),
+        json.dumps([[2**62 // units, 0, [0] * len(unit.makes), None] for unit in program.units]),  # only their sum is too large
+        "[" * 900 + "]" * 900,
+        *("[" + ", ".join(f"[1, {amount}, [4], null]" for _ in range(units)) + "]" for amount in no_amounts),
+    ):
+        path.write_text(damage)
+        with pytest.warns(UserWarning, match=re.escape(f"{path} is damaged")):
+            again = measured(small(), tmp_path)[1]
         assert [cost.made for cost in again] == [cost.made for cost in costs]
+        assert measured(small(), tmp_path)[1] == again  # it was replaced
 
 
-def test_a_cache_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    assert measured(small(), tmp_path / "file" / "folder")[1]
+def test_a_cache_of_pipes_neither_stops_nor_holds_up_compile(tmp_path: Path) -> None:
+    case = networks.perceptron()
+
+    def plan() -> Plan:
+        return checkmate.compile(case.model, case.loss_fn, case.batch, "80%", cache=tmp_path, time_limit=2).plan
+
+    before = plan()
+    records = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.parent.name for path in records} >= {"costs", "plans"}
+    for path in records:
+        path.unlink()
+        os.mkfifo(path)
+    with pytest.warns(UserWarning, match=r"costs/.*json is damaged"):
+        again = plan()
+    assert len(again.graph) == len(before.graph)
+    assert all(path.is_file() for path in records if path.parent.name == "costs")  # replaced
+    assert plan() == again
 
 
 def test_workspace_is_what_an_op_takes_in_addition_to_its_results(tmp_path: Path) -> None:
@@ -200,6 +205,16 @@ def test_estimates_count_multiplications_and_bytes() -> None:
     assert costs["addmm"] == 2 * 128 * 64 * 32  # more than 5 x the bytes that it moves
     step = checkmate.compile(nn.Linear(64, 32), networks.squared, (torch.ones(128, 64),), costs="flops")
     assert step.graph.cost_unit == "flop"
+
+
+def test_estimates_count_attention_on_cpus() -> None:
+    model = nn.MultiheadAttention(64, 4, batch_first=True)
+    loss_fn = lambda m, x: m(x, x, x, need_weights=False)[0].sum()  # noqa: E731
+    program = lower(trace_step(ModelState(model), loss_fn, (torch.ones(2, 256, 64),)))
+    kinds = {str(unit.calls[0].target): cost.cost for unit, cost in zip(program.units, estimated_costs(program), strict=True)}
+    product = 2 * 2 * 4 * 256 * 256 * 16  # a multiplication and an addition x batch x heads x queries x keys x width
+    assert kinds["aten._scaled_dot_product_flash_attention_for_cpu.default"] == 2 * product
+    assert kinds["aten._scaled_dot_product_flash_attention_for_cpu_backward.default"] == 5 * product
 
 
 def test_a_step_reports_where_its_time_went(cache: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from typing import cast
 
 import pytest
 import torch
@@ -19,7 +20,7 @@ from checkmate.torch.ir import Program
 from checkmate.torch.lowering import lower
 from checkmate.torch.planning_graph import planning_graph
 from checkmate.torch.schedule import schedule
-from checkmate.torch.trace import trace_step
+from checkmate.torch.trace import Trace, trace_step
 
 aten = torch.ops.aten
 
@@ -122,7 +123,7 @@ def test_generated_code_drops_values_where_the_plan_says() -> None:
     model, x = networks.Perceptron(layers=3, width=4), torch.ones(2, 4)
     program = lowered(model, networks.squared, x)
     plan = Plan.keep_all(graph_of(program))
-    run = generate(schedule(program, plan.steps, plan.frees, [program.trace.loss]))
+    run = generate(schedule(program, plan.steps, plan.frees, [cast(Trace, program.trace).loss]))
     source = run.__doc__
     assert source is not None
     assert source.count("del ") >= len([frees for frees in plan.frees if frees]) - 1
@@ -131,11 +132,38 @@ def test_generated_code_drops_values_where_the_plan_says() -> None:
     assert torch.equal(loss, networks.squared(model, x))
 
 
+def test_generated_code_takes_ops_of_any_name() -> None:
+    """Also those that it gives to constants, to its parameter and to states of the generator."""
+    library = torch.library.Library("checkmate_names", "DEF")
+    ops = torch.ops.checkmate_names
+    names = ["_0", "_1", "_2", "_0_", "inputs", "run", "random_now", *(f"random_{unit}" for unit in range(12))]
+    for name in names:
+        library.define(f"{name}(Tensor x) -> Tensor")
+        library.impl(name, lambda x: x / 2, "CompositeExplicitAutograd")
+
+    def loss_fn(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        for name in names:
+            x = getattr(ops, name)(x)
+        return nn.functional.dropout(model(x)).sum()
+
+    model, x = nn.Linear(4, 4), torch.ones(2, 4)
+    program = lowered(model, loss_fn, x)
+    once = list(range(len(program.units)))
+    twice = [step for unit in once for step in ((unit, unit) if program.units[unit].random else (unit,))]
+    plan = Plan.from_steps(graph_of(program), twice)  # so that the generator's state is remembered, and set again
+    run = generate(schedule(program, plan.steps, plan.frees, [cast(Trace, program.trace).loss]))
+    torch.manual_seed(0)
+    with torch.no_grad():
+        (loss,) = run([*model.parameters(), x])
+    torch.manual_seed(0)
+    assert torch.equal(loss, loss_fn(model, x))
+
+
 def test_generated_code_keeps_nothing_alive() -> None:
     model, x = networks.Perceptron(layers=3, width=4), torch.ones(2, 4)
     program = lowered(model, networks.squared, x)
     plan = Plan.keep_all(graph_of(program))
-    run = generate(schedule(program, plan.steps, plan.frees, [program.trace.loss]))
+    run = generate(schedule(program, plan.steps, plan.frees, [cast(Trace, program.trace).loss]))
     batch = torch.ones(2, 4)
     gone = weakref.ref(batch)
     with torch.no_grad():

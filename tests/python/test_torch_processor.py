@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -51,17 +52,20 @@ def test_asks_once_per_machine(tmp_path: Path) -> None:
     assert working_isa(SURVIVES, tmp_path) == "AVX2"
 
 
-@pytest.mark.parametrize("content", ["", "{", '"AVX9000"', "[1]", "\xff"])
+@pytest.mark.parametrize("content", ["", "{", '"AVX9000"', "[1]", "\xff", "[" * 100_000])
 def test_asks_again_where_the_cache_is_damaged(content: str, tmp_path: Path) -> None:
     working_isa(SURVIVES, tmp_path)
-    (file,) = tmp_path.iterdir()
+    (file,) = (tmp_path / "isa").iterdir()
     file.write_bytes(content.encode("latin-1"))
-    assert working_isa(survives_with("AVX2"), tmp_path) == "AVX2"
+    with pytest.warns(UserWarning, match=re.escape(f"{file} is damaged")):
+        assert working_isa(survives_with("AVX2"), tmp_path) == "AVX2"
+    assert working_isa(SURVIVES, tmp_path) == "AVX2"  # it was replaced
 
 
 def test_works_without_a_cache(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert working_isa(survives_with("AVX2"), tmp_path / "file") == "AVX2"
+    with pytest.warns(UserWarning, match="Not a directory"):
+        assert working_isa(survives_with("AVX2"), tmp_path / "file") == "AVX2"
 
 
 def test_the_kernels_run_with_the_answer_for_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,7 +67,7 @@ def test_the_same_step_is_not_searched_for_again(cache: Path, monkeypatch: pytes
     assert second.plan.steps == first.plan.steps
     (path,) = (p for p in (cache / "plans").iterdir() if first.graph.sha256 in p.read_text())
     path.write_text("{")  # a damaged file is no plan
-    with pytest.raises(AssertionError, match="there is a plan"):
+    with pytest.warns(UserWarning, match="is damaged"), pytest.raises(AssertionError, match="there is a plan"):
         checkmate.compile(networks.Perceptron(), networks.squared, batch(128), "80%", cache=cache, time_limit=2)
 
 

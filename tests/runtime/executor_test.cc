@@ -89,6 +89,72 @@ TEST_F(ExecutorTest, PutsAllocationsWhereTheyArePlanned) {
   EXPECT_EQ(arena_memory(), 0U);
 }
 
+TEST_F(ExecutorTest, TellsHowLongEachRunTook) {
+  std::vector<std::chrono::nanoseconds> times(7);  // of an earlier step
+  Executor(chain()).run(two_matrices(), {.times = &times});
+  ASSERT_EQ(times.size(), 3U);
+  for (const std::chrono::nanoseconds each : times) {
+    EXPECT_GT(each.count(), 0);
+  }
+}
+
+/// The chain, which shows c and waits for another d before it multiplies.
+StepProgram pausing_chain() {
+  StepProgram program = chain();
+  program.runs[1].pause = Pause{.shown = {2}, .awaited = {3}};
+  return program;
+}
+
+TEST_F(ExecutorTest, AStepWaitsForItsCaller) {
+  const auto inputs = two_matrices();
+  const Executor executor(pausing_chain());
+  const Addresses addresses = addresses_of_chain(kBytes);
+  AllocationCounts counts;
+  StepRun step(executor, inputs, {.addresses = &addresses, .counts = &counts});
+  step.advance();
+  ASSERT_TRUE(step.paused());
+  EXPECT_THROW(step.advance(), std::logic_error);
+  const at::Tensor c = step.shown().at(0);
+  EXPECT_TRUE(at::equal(c, at::tanh(at::mm(inputs[0], inputs[1]))));
+  EXPECT_THROW(step.put({}), std::invalid_argument);
+  StepRun twin = step.copy();
+  for (StepRun* each : {&twin, &step}) {
+    each->put({at::ones({64, 64})});
+    each->advance();
+    EXPECT_FALSE(each->paused());
+    EXPECT_TRUE(at::equal(each->shown().at(0), at::mm(c, at::ones({64, 64}))));
+    EXPECT_THROW(each->put({at::ones({64, 64})}), std::logic_error);
+  }
+  EXPECT_EQ(counts.placed, 2U);
+  EXPECT_THROW(executor.run(inputs, {}), std::invalid_argument);
+}
+
+TEST_F(ExecutorTest, WhatAPausedStepHoldsIsFreeWhenItGoes) {
+  const Executor executor(pausing_chain());
+  const Addresses addresses = addresses_of_chain(kBytes);
+  for (int round = 0; round < 3; ++round) {
+    StepRun step(executor, two_matrices(), {.addresses = &addresses});
+    step.advance();
+  }
+  EXPECT_EQ(arena_memory(), addresses.size);
+}
+
+TEST_F(ExecutorTest, CountsWhatIsAllocatedOutsideOfSteps) {
+  start_counting();
+  at::Tensor kept = at::ones({100});
+  const Executor executor(chain());
+  const auto results = executor.run(two_matrices(8), {});
+  { const at::Tensor passing = at::ones({1000}); }
+  const HeldBytes first = held_outside();
+  kept.reset();
+  const HeldBytes second = held_outside();
+  stop_counting();
+  EXPECT_EQ(first.most - first.now, 1000 * sizeof(float));
+  EXPECT_GE(first.now, 100 * static_cast<std::int64_t>(sizeof(float)));
+  EXPECT_EQ(first.now - second.now, 100 * sizeof(float));
+  EXPECT_EQ(held_outside().now, 0);
+}
+
 TEST_F(ExecutorTest, OtherSizesComeFromMallocAndAreCounted) {
   const auto inputs = two_matrices(32);
   const Addresses addresses = addresses_of_chain(kBytes);

@@ -15,7 +15,7 @@ namespace {
 
 struct Flags {
   ProblemFlags problem;
-  std::string method = "lp-bound";
+  std::string method = "auto";
   bool json = false;
 };
 
@@ -26,25 +26,32 @@ Result<int> run(const Flags& flags) {
   const Interrupt interrupt;
   CHECKMATE_TRY(const SolveResult result, solve(graph, options, interrupt.token()));
   if (result.status == Status::kInfeasible) {
-    fmt::print(stderr, "checkmate: no plan fits: {}\n", result.detail);
+    tell(fmt::format("checkmate: no plan fits: {}\n", result.detail));
     return kInfeasible;
   }
-  // The wider class first: a stage bound is shown only where it says more, and under its own name.
-  const bool staged = result.stage_lower_bound && *result.stage_lower_bound > result.lower_bound;
+  // What holds for every plan comes first. A stage bound takes its place only where nothing else is proven.
+  const bool more = result.stage_lower_bound && *result.stage_lower_bound > result.lower_bound;
+  const bool staged = more && result.lower_bound == graph.keep_all_cost();
   const Cost bound = staged ? *result.stage_lower_bound : result.lower_bound;
   const std::string_view kind = staged ? "stage" : "order";
   if (flags.json) {
     JsonWriter json;
     json.begin_object().member("lower_bound", bound.count()).member("overhead", overhead(graph, bound));
-    json.member("kind", kind).member("seconds", result.seconds).end_object();
-    fmt::print("{}\n", json.text());
+    json.member("kind", kind);
+    if (more) json.member("stage_lower_bound", result.stage_lower_bound->count());
+    json.member("seconds", result.seconds).end_object();
+    print_json_line(json.text());
     return kDone;
   }
-  print_fact("lower bound", fmt::format("{} {}", grouped(bound.count()), printable(graph.cost_unit())));
+  print_fact("lower bound", to_string(bound, graph.cost_unit()));
   print_fact("overhead", times(overhead(graph, bound)));
   print_fact("holds for", staged
                               ? "plans of the paper's class: each op at most once per stage, in index order"
                               : "every plan of the order");
+  if (more && !staged) {
+    print_fact("stage bound",
+               times(overhead(graph, *result.stage_lower_bound)) + " for plans of the paper's class");
+  }
   print_fact("time", seconds_text(result.seconds));
   return kDone;
 }
@@ -56,7 +63,8 @@ void add_bound(Parser& parser) {
   Verb verb = parser.add("bound", "Computes a lower bound on cost", [flags] { return run(*flags); });
   verb.example("checkmate bound 'zoo:vgg16?batch=256' --budget 90%");
   flags->problem.add_to(verb);
-  verb.option("-m,--method", flags->method, "any method that proves a lower bound");
+  verb.option("-m,--method", flags->method,
+              "any method that proves a lower bound; auto takes the best of all");
   verb.flag("--json", flags->json, "print one JSON object");
 }
 

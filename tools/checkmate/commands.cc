@@ -4,10 +4,12 @@
 
 #include <stdexcept>
 
+#include "console.h"
+
 namespace checkmate::tool {
 
 int print_error(const Error& error) {
-  fmt::print(stderr, "checkmate: {}\n", error.message);
+  tell(fmt::format("checkmate: {}\n", error.message));
   return kBadInput;
 }
 

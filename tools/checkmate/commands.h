@@ -27,6 +27,7 @@ void add_layout(Parser& parser);
 void add_convert(Parser& parser);
 void add_zoo(Parser& parser);
 void add_plot(Parser& parser);
+void add_torch(Parser& parser);
 void add_completion(Parser& parser);
 void add_reference(Parser& parser);
 

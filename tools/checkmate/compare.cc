@@ -35,8 +35,8 @@ std::vector<std::string> row(const Graph& graph, const std::string& method, cons
   std::vector<std::string> cells = {method, tinted(over ? "does not fit" : to_string(result.status), tint)};
   if (result.plan) {
     cells.insert(cells.end(),
-                 {times(overhead(graph, result.cost)), to_string(result.peak), share(result.peak),
-                  percent_at_most(relative_gap(result.cost, result.lower_bound))});
+                 {times(overhead(graph, *result.cost)), to_string(*result.peak), share(*result.peak),
+                  percent_at_most(relative_gap(*result.cost, result.lower_bound))});
   } else if (over) {
     cells.insert(cells.end(), {"-", ">= " + to_string(*result.sufficient), share(*result.sufficient), "-"});
   } else {
@@ -54,6 +54,17 @@ Result<int> run(const Flags& flags) {
   const Bytes keep_all = keep_all_peak(graph);
   Table table({"method", "status", "overhead", "peak", "of keep-all", "gap", "time"},
               {"of keep-all", "time"});
+  std::vector<SweepPoint> points;
+  for (const std::string& method : chosen) {
+    options.method = method;
+    CHECKMATE_TRY(SolveResult result, [&, &graph = graph, &options = options] {
+      const ProgressLine line(method + ": ", graph, options);
+      return solve(graph, options, interrupt.token());
+    }());
+    points.push_back({options.budget, method, std::move(result)});
+    if (interrupt.token().stop_requested()) break;
+  }
+  share_bounds(points);
   JsonWriter json;
   json.begin_object().member("graph", graph.name()).member("budget_bytes", options.budget.count());
   json.member("keep_all_peak_bytes", keep_all.count()).member("fixed_bytes", graph.fixed_bytes().count());
@@ -61,22 +72,16 @@ Result<int> run(const Flags& flags) {
   Status best = Status::kUnknown;
   std::optional<SolveResult> cheapest;
   std::map<std::string, std::vector<std::string>> notes;  // methods by what they say
-  for (const std::string& method : chosen) {
-    options.method = method;
-    CHECKMATE_TRY(const SolveResult result, [&, &graph = graph, &options = options] {
-      const ProgressLine line(method + ": ", graph, options);
-      return solve(graph, options, interrupt.token());
-    }());
-    if (result.plan && (!cheapest || result.cost < cheapest->cost)) cheapest = result;
+  for (const auto& [budget, method, result] : points) {
+    if (result.plan && (!cheapest || *result.cost < *cheapest->cost)) cheapest = result;
     best = std::min(best, result.status);
     table.add(row(graph, method, result, keep_all));
     if (!result.plan && !result.sufficient) notes[result.detail].push_back(method);
     write_answer(json.line(), graph, options, result);
-    if (interrupt.token().stop_requested()) break;
   }
   json.line().end_array().end_object();
   if (flags.json) {
-    fmt::print("{}\n", json.text());
+    print_json_line(json.text());
   } else {
     print_line(fmt::format("budget {}, keep-all {}; both include {} of fixed memory",
                            to_string(options.budget), to_string(keep_all + graph.fixed_bytes()),

@@ -95,6 +95,10 @@ void print_fact(std::string_view name, std::string_view value) {
 
 void print_line(std::string_view text, std::string_view before) { print_broken(std::string(before), text); }
 
+void print_json_line(std::string_view json) { fmt::print("{}\n", printable_json(json)); }
+
+void tell(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
 Result<void> folder_is_there(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code failure;
@@ -105,8 +109,8 @@ Result<void> folder_is_there(const std::string& path) {
 
 Result<void> write_output(const std::string& path, std::string_view text) {
   if (path != "-") return write_file(path, text);
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size()) return {};
-  return Error{ErrorCode::kIo, "cannot write to the standard output"};
+  fmt::print("{}", out_terminal().watched ? printable_json(text) : std::string(text));  // a pipe: as a file
+  return {};
 }
 
 void print_written(std::string_view path, std::size_t size) {

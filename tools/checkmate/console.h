@@ -29,6 +29,11 @@ void print_fact(std::string_view name, std::string_view value);
 /// A line of its own, broken in the same way; continuation lines are indented by the width of `before`.
 void print_line(std::string_view text, std::string_view before = {});
 
+/// One JSON object or other text in JSON on a line of its own.
+void print_json_line(std::string_view json);
+/// To stderr. Where that is closed or full there is nobody to tell, which is no reason to fail.
+void tell(std::string_view text);
+
 /// To be called before long work: an error unless the folder of the file exists. Never an error for `-`.
 Result<void> folder_is_there(const std::string& path);
 /// To a file, whole or not at all, or to stdout for `-`.

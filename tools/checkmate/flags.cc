@@ -30,7 +30,7 @@ void SearchFlags::add_to(Verb& verb) {
   verb.option("--threads", threads, "maximum number of threads");
   verb.option("--samples", samples, "for lp-round: number of randomised roundings");
   verb.option("--seed", seed,
-              "seed of the random numbers; with --moves and one thread, the same seed gives the same plan");
+              "seed of the random numbers; with --moves, the same seed and threads give the same plan");
   verb.option("--moves", moves, "for annealing: stop after N moves (0 = no limit)");
 }
 

@@ -64,7 +64,7 @@ void print_json(const Graph& graph, const Simulation& keep_all, const Structural
     json.member("cost", totals.at(i).cost.count()).member("bytes", totals.at(i).made.count()).end_object();
   }
   json.end_object().end_object();
-  fmt::print("{}\n", json.text());
+  print_json_line(json.text());
 }
 
 void print_text(const Graph& graph, std::size_t unknown_kinds, const Simulation& keep_all,
@@ -74,13 +74,16 @@ void print_text(const Graph& graph, std::size_t unknown_kinds, const Simulation&
   print_fact("ops", grouped(static_cast<std::int64_t>(graph.op_count())));
   print_fact("edges", grouped(static_cast<std::int64_t>(graph.edge_count())));
   print_fact("tensors", grouped(static_cast<std::int64_t>(graph.tensor_count())));
-  print_fact("cost, each op once",
-             fmt::format("{} {}", grouped(graph.keep_all_cost().count()), printable(graph.cost_unit())));
+  print_fact("cost, each op once", to_string(graph.keep_all_cost(), graph.cost_unit()));
   print_fact("fixed", exact(graph.fixed_bytes()));
   print_fact("keep-all peak", exact(keep_all.peak - graph.fixed_bytes()) + " in addition to fixed memory");
   print_fact("  at", label(OpId{static_cast<std::uint32_t>(keep_all.peak_step)}));
   print_fact("structural minimum", exact(minimum.bytes) + " in addition to fixed memory");
   print_fact("  set by", label(minimum.op));
+  if (const auto [unit, power] = scaled_unit(graph.cost_unit()); power > 0) {
+    print_fact("note", fmt::format("costs have fractions: plans, JSON and the table below count in {}",
+                                   printable(graph.cost_unit())));
+  }
   if (const std::size_t repeated = repeated_names(graph); repeated > 0) {
     print_fact("note",
                fmt::format("{} the same name as an earlier one; that is allowed",

@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <ctime>
+#include <system_error>
 
 namespace checkmate::tool {
 namespace {
@@ -21,6 +22,14 @@ Interrupt::Interrupt() {
   // handler.
   const sigset_t signals = watched_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  try {
+    watch();
+  } catch (const std::system_error&) {  // no thread to be had: Ctrl-C ends the program, as it does elsewhere
+    pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  }
+}
+
+void Interrupt::watch() {
   watcher_ = std::jthread([search = search_](const std::stop_token& done) mutable {
     const sigset_t watched = watched_signals();
     const timespec poll{.tv_sec = 0, .tv_nsec = 50'000'000};
@@ -34,7 +43,7 @@ Interrupt::Interrupt() {
 
 Interrupt::~Interrupt() {
   watcher_.request_stop();
-  watcher_.join();
+  if (watcher_.joinable()) watcher_.join();
   const sigset_t signals = watched_signals();
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }

@@ -17,6 +17,8 @@ class Interrupt {
   std::stop_token token() const { return search_.get_token(); }
 
  private:
+  void watch();
+
   std::stop_source search_;
   std::jthread watcher_;
 };

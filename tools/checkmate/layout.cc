@@ -54,7 +54,7 @@ void print_result(const Flags& flags, std::size_t blocks, const LayoutResult& re
     json.member("size_bytes", result.layout.size.count()).member("excess", excess(result));
     json.member("optimal", result.optimal).member("alignment", result.layout.alignment.count());
     json.member("moves", result.moves).member("seconds", result.seconds).end_object();
-    fmt::print("{}\n", json.text());
+    print_json_line(json.text());
     return;
   }
   print_fact("blocks", grouped(static_cast<std::int64_t>(blocks)));

@@ -32,20 +32,21 @@ Result<int> run(const Flags& flags) {
   options.method = flags.method;
 
   const Interrupt interrupt;
-  const auto tell = [talk = progress_wanted()](std::int64_t batch, bool fits) {
-    if (talk) fmt::print(stderr, "batch {}: {}\n", batch, fits ? "fits" : "no plan found");
+  const auto tell_probe = [talk = progress_wanted()](std::int64_t batch, bool fits) {
+    if (talk) tell(fmt::format("batch {}: {}\n", batch, fits ? "fits" : "no plan found"));
   };
   CHECKMATE_TRY(
       const MaxBatch answer,
-      max_batch(network,
-                {.memory = *memory, .extra_forward = flags.extra_forward, .solve = options, .on_probe = tell},
-                interrupt.token()));
+      max_batch(
+          network,
+          {.memory = *memory, .extra_forward = flags.extra_forward, .solve = options, .on_probe = tell_probe},
+          interrupt.token()));
   if (flags.json) {
     JsonWriter json;
     json.begin_object().member("batch", answer.batch).member("proven", answer.proven);
     json.member("upper_limit", answer.upper_limit).member("certificate", answer.certificate);
     json.member("overhead", answer.overhead).member("seconds", answer.seconds).end_object();
-    fmt::print("{}\n", json.text());
+    print_json_line(json.text());
   } else {
     print_fact("largest batch", fmt::format("{}{}", answer.batch, answer.proven ? ", proven" : ""));
     print_fact("upper limit", fmt::format("{}: {}", answer.upper_limit, answer.certificate));

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <numeric>
 #include <optional>
@@ -163,6 +164,28 @@ std::optional<std::string> misspelled(const CLI::App& app, std::span<char*> word
   return std::nullopt;
 }
 
+/// An option whose value is missing, so that the library would take the next option for it.
+std::optional<std::string> swallowed_option(const CLI::App& app, std::span<char*> words) {
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    const std::string_view word = words[i];
+    const std::string_view next = words[i + 1];
+    if (word == "--") break;
+    for (const CLI::App* verb : app.get_subcommands({})) {
+      if (verb->check_name(std::string(word))) return swallowed_option(*verb, words.subspan(i + 1));
+    }
+    const CLI::Option* const option = app.get_option_no_throw(std::string(word));
+    const bool takes_value =
+        option != nullptr && !option->get_positional() && option->get_items_expected_max() > 0;
+    const bool like_option = next.size() > 1 && next[0] == '-' &&
+                             (next[1] == '-' || std::isalpha(static_cast<unsigned char>(next[1])) != 0);
+    if (takes_value && like_option) {
+      return fmt::format("{} needs a value, but is followed by {}; if that is the value, write --{}={}", word,
+                         in_quotes(next), option->get_lnames().front(), printable(next));
+    }
+  }
+  return std::nullopt;
+}
+
 int wrong_usage(std::string message) {
   return print_error({ErrorCode::kInvalidArgument, std::move(message)});
 }
@@ -294,6 +317,8 @@ int Parser::run(int argc, char** argv) {
   const auto is_first = [&](const CLI::App* verb) { return verb->check_name(first); };
   if (!first.starts_with('-') && std::none_of(all.begin(), all.end(), is_first))
     return wrong_usage(unknown("verb", first, verbs));
+  const std::span<char*> words(argv + 1, static_cast<std::size_t>(argc - 1));
+  if (const std::optional<std::string> wrong = swallowed_option(*app_, words)) return wrong_usage(*wrong);
   try {
     app_->parse(argc, argv);
   } catch (const CLI::Success& help) {
@@ -302,7 +327,6 @@ int Parser::run(int argc, char** argv) {
     print_help(text.str());
     return kDone;
   } catch (const CLI::ParseError& wrong) {
-    const std::span<char*> words(argv + 1, static_cast<std::size_t>(argc - 1));
     return wrong_usage(fmt::format("{}; see checkmate {}--help",
                                    misspelled(*app_, words).value_or(one_line(wrong.what())),
                                    first.starts_with('-') ? "" : first + " "));

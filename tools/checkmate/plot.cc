@@ -187,7 +187,7 @@ Result<std::vector<BatchBar>> largest_batches(const BatchFlags& flags, const std
           max_batch(build, {.memory = *memory, .extra_forward = flags.extra_forward, .solve = options},
                     stop));
       if (stop.stop_requested()) return bars;
-      if (progress_wanted()) fmt::print(stderr, "{}, {}: {}\n", network, method, found.batch);
+      if (progress_wanted()) tell(fmt::format("{}, {}: {}\n", network, method, found.batch));
       bars.push_back({network.substr(4), method, found.batch});
     }
   }
@@ -207,7 +207,7 @@ Result<int> draw_max_batch(const BatchFlags& flags) {
     return text ? parse_batches(*text, printable(flags.from, 4096)) : text.error();
   }());
   if (interrupt.token().stop_requested()) {
-    fmt::print(stderr, "checkmate: interrupted; no picture was written\n");
+    tell("checkmate: interrupted; no picture was written\n");
     return kNoPlan;
   }
   return flags.picture.write(plot_max_batch(bars, options));

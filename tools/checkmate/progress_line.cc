@@ -23,7 +23,7 @@ std::string line_of(std::string_view task, const Graph& graph, const Progress& p
 
 void show(std::string_view line) {
   // The last column stays free: a terminal that fills it begins another line.
-  fmt::print(stderr, "\r\x1b[K{}", cut_to(line, err_terminal().columns - 1));
+  tell(fmt::format("\r\x1b[K{}", cut_to(line, err_terminal().columns - 1)));
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ Result<Subject> from_search(const Flags& flags, const Graph& graph, SolveOptions
     if (proven) why += fmt::format("; at least {} are needed (proven)", exact(*result.needed));
     if (result.sufficient) why += fmt::format("; {} suffice (a plan is known)", exact(*result.sufficient));
     if (!result.detail.empty()) why += ": " + result.detail;
-    fmt::print(stderr, "checkmate: {}; no report was written\n", why);
+    tell(fmt::format("checkmate: {}; no report was written\n", why));
   }
   return Subject{.plan = std::move(result.plan),
                  .options = {.budget = budget,

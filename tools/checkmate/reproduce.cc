@@ -47,7 +47,7 @@ Result<int> run(const Flags& flags) {
   const Interrupt interrupt;
   const bool talk = progress_wanted();
   ReproduceOptions options{.graphs = flags.graphs, .time_limit = flags.time_limit, .threads = flags.threads};
-  if (talk) options.on_progress = [](std::string_view what) { fmt::print(stderr, "{}\n", what); };
+  if (talk) options.on_progress = [](std::string_view what) { tell(fmt::format("{}\n", what)); };
   std::error_code failure;
   std::filesystem::create_directories(flags.output, failure);
   if (failure)
@@ -55,7 +55,7 @@ Result<int> run(const Flags& flags) {
   for (const std::string_view name : names) {
     CHECKMATE_TRY(const Experiment experiment, reproduce(name, options, interrupt.token()));
     if (interrupt.token().stop_requested()) {
-      fmt::print(stderr, "checkmate: interrupted; {} was not written\n", name);
+      tell(fmt::format("checkmate: interrupted; {} was not written\n", name));
       return kNoPlan;
     }
     const std::filesystem::path base = std::filesystem::path(flags.output) / experiment.name;

@@ -28,14 +28,14 @@ void print_json(const Graph& graph, const Simulation& run) {
   json.end_array().key("run_counts").begin_array();
   for (const std::uint32_t runs : run.run_counts) json.value(runs);
   json.end_array().end_object();
-  fmt::print("{}\n", json.text());
+  print_json_line(json.text());
 }
 
 void print_text(const Graph& graph, const Plan& plan, const Simulation& run) {
   const OpId at_peak = plan.steps[run.peak_step];
   print_fact("steps", fmt::format("{} for {}", grouped(static_cast<std::int64_t>(plan.steps.size())),
                                   counted(graph.op_count(), "op")));
-  print_fact("cost", fmt::format("{} {}", grouped(run.cost.count()), printable(graph.cost_unit())));
+  print_fact("cost", to_string(run.cost, graph.cost_unit()));
   print_fact("overhead", times(overhead(graph, run.cost)));
   print_fact("peak", exact(run.peak));
   print_fact("  at",

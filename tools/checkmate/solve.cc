@@ -36,13 +36,13 @@ void print_answer(const Graph& graph, const SolveOptions& options, const SolveRe
   print_fact("order", to_string(options.order));
   print_fact("budget", to_string(options.budget));
   if (result.plan) {
-    print_fact("peak", to_string(result.peak));
-    print_fact("cost", fmt::format("{} {}", grouped(result.cost.count()), printable(graph.cost_unit())));
-    print_fact("overhead", times(overhead(graph, result.cost)));
+    print_fact("peak", to_string(*result.peak));
+    print_fact("cost", to_string(*result.cost, graph.cost_unit()));
+    print_fact("overhead", times(overhead(graph, *result.cost)));
     print_fact("lower bound", times(overhead(graph, result.lower_bound)));
-    print_fact("gap", percent_at_most(relative_gap(result.cost, result.lower_bound)) + " at most");
+    print_fact("gap", percent_at_most(relative_gap(*result.cost, result.lower_bound)) + " at most");
     if (result.stage_lower_bound) {
-      print_fact("stage gap", percent_at_most(relative_gap(result.cost, *result.stage_lower_bound)) +
+      print_fact("stage gap", percent_at_most(relative_gap(*result.cost, *result.stage_lower_bound)) +
                                   " at most, to plans of the paper's class");
     }
     print_fact("steps",
@@ -54,20 +54,8 @@ void print_answer(const Graph& graph, const SolveOptions& options, const SolveRe
   if (!result.plan && result.sufficient)
     print_fact("sufficient", to_string(*result.sufficient) + ", a plan is known");
   if (!result.detail.empty()) print_fact("because", result.detail);
+  print_fact("stopped by", describe(result.stop_reason));
   print_fact("time", seconds_text(result.seconds));
-}
-
-PlanRecord record_of(const Graph& graph, const SolveOptions& options, const SolveResult& result) {
-  return {.plan = *result.plan,
-          .graph_name = std::string(graph.name()),
-          .graph_sha256 = graph_sha256(graph),
-          .budget = options.budget,
-          .order = options.order,
-          .cost = result.cost,
-          .peak = result.peak,
-          .lower_bound = result.lower_bound,
-          .method = result.method,
-          .seed = options.seed};
 }
 
 std::string method_list() {
@@ -104,7 +92,7 @@ Result<int> run(const Flags& flags) {
   const Interrupt interrupt;
   CHECKMATE_TRY(const SolveResult result, search(problem, interrupt.token()));
   if (result.plan && !flags.plan.empty()) {
-    CHECKMATE_TRY(write_output(flags.plan, plan_to_json(record_of(graph, options, result))));
+    CHECKMATE_TRY(write_output(flags.plan, plan_to_json(*record_of(graph, options, result))));
   }
   std::optional<Explained> explanation;
   if (flags.explain) {
@@ -115,7 +103,7 @@ Result<int> run(const Flags& flags) {
     JsonWriter json;
     write_answer_members(json.begin_object(), graph, options, result);
     if (flags.explain) write_explanation(json.key("explanation"), graph, explanation);
-    fmt::print("{}\n", json.end_object().text());
+    print_json_line(json.end_object().text());
   } else if (flags.plan != "-") {
     print_answer(graph, options, result);
     if (explanation) print_explanation(graph, result, *explanation);

@@ -13,28 +13,29 @@ void write_answer(JsonWriter& json, const Graph& graph, const SolveOptions& opti
 
 void write_answer_members(JsonWriter& json, const Graph& graph, const SolveOptions& options,
                           const SolveResult& result) {
-  json.member("status", to_string(result.status)).member("method", result.method);
+  json.member("status", to_string(result.status)).member("stop_reason", to_string(result.stop_reason));
+  json.member("method", result.method);
   json.member("order", to_string(options.order));
-  const auto optional = [&](std::string_view name, bool known, auto value) {
+  const auto optional = [&](std::string_view name, const auto& known, const auto& value_of) {
     json.key(name);
-    known ? json.value(value) : json.null();
+    known ? json.value(value_of(*known)) : json.null();
   };
-  const bool planned = result.plan.has_value();
-  optional("cost", planned, result.cost.count());
-  json.member("keep_all_cost", graph.keep_all_cost().count());
-  optional("overhead", planned, overhead(graph, result.cost));
-  optional("peak_bytes", planned, result.peak.count());
+  const auto count = [](auto amount) { return amount.count(); };
+  const auto gap_to = [&](Cost bound) { return [bound](Cost cost) { return relative_gap(cost, bound); }; };
+  optional("cost", result.cost, count);
+  json.member("keep_all_cost", graph.keep_all_cost().count()).member("cost_unit", graph.cost_unit());
+  optional("overhead", result.cost, [&](Cost cost) { return overhead(graph, cost); });
+  optional("peak_bytes", result.peak, count);
   json.member("budget_bytes", options.budget.count()).member("lower_bound", result.lower_bound.count());
-  optional("gap", planned, planned ? relative_gap(result.cost, result.lower_bound) : 0);
-  const Cost stage_bound = result.stage_lower_bound.value_or(Cost{0});
-  const bool staged = result.stage_lower_bound.has_value();
-  optional("stage_lower_bound", staged, stage_bound.count());
-  optional("stage_gap", staged && planned, staged && planned ? relative_gap(result.cost, stage_bound) : 0);
+  optional("gap", result.cost, gap_to(result.lower_bound));
+  optional("stage_lower_bound", result.stage_lower_bound, count);
+  const std::optional<Cost> staged = result.stage_lower_bound ? result.cost : std::nullopt;
+  optional("stage_gap", staged, gap_to(result.stage_lower_bound.value_or(Cost{})));
   json.member("seconds", result.seconds);
-  optional("first_plan_seconds", planned, result.first_plan_seconds);
+  optional("first_plan_seconds", result.cost, [&](Cost) { return result.first_plan_seconds; });
   json.member("seed", options.seed);
   if (result.status == Status::kInfeasible) json.member("needed_bytes", result.needed->count());
-  if (!planned && result.sufficient) json.member("sufficient_bytes", result.sufficient->count());
+  if (!result.plan && result.sufficient) json.member("sufficient_bytes", result.sufficient->count());
   if (!result.detail.empty()) json.member("detail", result.detail);
 }
 

@@ -25,8 +25,8 @@ void print_table(const Graph& graph, const std::vector<SweepPoint>& points) {
   for (const auto& [budget, method, result] : points) {
     const bool found = result.plan.has_value();
     table.add({method, to_string(budget), std::string(to_string(result.status)),
-               found ? times(overhead(graph, result.cost)) : "-",
-               found ? percent_at_most(relative_gap(result.cost, result.lower_bound)) : "-"});
+               found ? times(overhead(graph, *result.cost)) : "-",
+               found ? percent_at_most(relative_gap(*result.cost, result.lower_bound)) : "-"});
   }
   table.print();
 }
@@ -53,6 +53,11 @@ Result<int> run(const Flags& flags) {
   CHECKMATE_TRY(const SweepOptions options, flags.sweep.options(graph, search));
   const Interrupt interrupt;
   CHECKMATE_TRY(const std::vector<SweepPoint> points, watched_sweep(graph, options, interrupt.token()));
+  const bool in_first = points.empty() || (points.size() == 1 && !points[0].result.plan);
+  if (interrupt.token().stop_requested() && in_first) {
+    tell("checkmate: no plan yet, so nothing was written\n");
+    return kNoPlan;
+  }
   const std::string text = flags.json ? json_of(graph, search, points) : sweep_to_csv(graph, points);
   CHECKMATE_TRY(write_output(flags.output, text));
   if (flags.output != "-") {

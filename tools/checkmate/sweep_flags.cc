@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "console.h"
 #include "core/try.h"
 #include "progress_line.h"
 
@@ -39,7 +40,7 @@ Result<std::vector<SweepPoint>> watched_sweep(const Graph& graph, SweepOptions o
   Result<std::vector<SweepPoint>> points = sweep(graph, options, stop);
   line.reset();
   if (points && stop.stop_requested())
-    fmt::print(stderr, "checkmate: stopped at search {} of {}\n", points->size(), count);
+    tell(fmt::format("checkmate: stopped at search {} of {}\n", points->size(), count));
   return points;
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "commands.h"
+#include "console.h"
 #include "core/text.h"
 #include "core/try.h"
 #include "flags.h"
@@ -60,7 +61,7 @@ Result<int> run(const Flags& flags) {
     json.begin_object().member("valid", found.empty()).key("violations").begin_array();
     for (const std::string& complaint : found) json.value(complaint);
     json.end_array().end_object();
-    fmt::print("{}\n", json.text());
+    print_json_line(json.text());
   } else if (found.empty()) {
     const std::string within =
         budget == Bytes{INT64_MAX} ? "no budget was given" : "within " + to_string(budget);

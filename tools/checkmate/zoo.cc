@@ -45,7 +45,7 @@ void print_json_list() {
     json.end_array().end_object();
   }
   json.end_array().end_object();
-  fmt::print("{}\n", json.text());
+  print_json_line(json.text());
 }
 
 Result<int> run(const Flags& flags) {

@@ -17,24 +17,24 @@
 #include "checkmate/zoo.h"
 #include "core/text.h"
 #include "core/try.h"
+#include "experiments/public_graphs.h"
 #include "solve/paper/stage_model.h"
 
 namespace checkmate::experiments {
 namespace {
 
-/// A network of the paper: as the zoo builds it, and how the file of the public graph begins.
+/// A network of the paper, as the zoo builds it; the public graphs have it under the same name.
 struct PaperNetwork {
   std::string_view name;
   std::string_view zoo;
-  std::string_view file;
 };
-constexpr PaperNetwork kMobileNet = {"MobileNet", "mobilenet?batch=512", "MobileNet_"};
-constexpr PaperNetwork kVgg16 = {"VGG16", "vgg16?batch=256", "VGG16_"};
-constexpr PaperNetwork kVgg19 = {"VGG19", "vgg19?batch=256", "VGG19_"};
-constexpr PaperNetwork kUnet = {"U-Net", "unet?batch=32", "vgg_unet_"};
-constexpr PaperNetwork kResNet50 = {"ResNet50", "resnet50?batch=256", "ResNet50_"};
-constexpr PaperNetwork kFcn8 = {"FCN8", "fcn8?batch=32", "fcn_8_vgg_"};
-constexpr PaperNetwork kSegNet = {"SegNet", "segnet?batch=32", "segnet_"};
+constexpr PaperNetwork kMobileNet = {"MobileNet", "mobilenet?batch=512"};
+constexpr PaperNetwork kVgg16 = {"VGG16", "vgg16?batch=256"};
+constexpr PaperNetwork kVgg19 = {"VGG19", "vgg19?batch=256"};
+constexpr PaperNetwork kUnet = {"U-Net", "unet?batch=32"};
+constexpr PaperNetwork kResNet50 = {"ResNet50", "resnet50?batch=256"};
+constexpr PaperNetwork kFcn8 = {"FCN8", "fcn8?batch=32"};
+constexpr PaperNetwork kSegNet = {"SegNet", "segnet?batch=32"};
 
 /// The paper's figure of a network: the file's name is the network's, in small letters.
 ExperimentFigure overhead_figure(std::string_view network, const Graph& graph,
@@ -67,12 +67,7 @@ class Reproduction {
   }
   Result<Graph> load(const PaperNetwork& network) const {
     if (options_.graphs.empty()) return zoo::build(network.zoo);
-    std::error_code failure;
-    for (const auto& entry : std::filesystem::directory_iterator(options_.graphs, failure)) {
-      if (entry.path().filename().string().starts_with(network.file)) return read_graph(entry.path());
-    }
-    return Error{ErrorCode::kIo,
-                 fmt::format("{}: no graph that begins with {}", options_.graphs.string(), network.file)};
+    return read_public_graph(network.name, options_.graphs);
   }
   std::string costs() const {
     return options_.graphs.empty() ? "multiply-accumulates" : "the public graphs' own costs";
@@ -121,13 +116,12 @@ Result<Experiment> Reproduction::integrality_gap() {
       Form{"frontier-advancing, the paper's rows", Partition::kFrontier, false, "1.18"},
       Form{"frontier-advancing, one row per hazard", Partition::kFrontier, true, ""},
       Form{"unpartitioned, the paper's rows", Partition::kFree, false, "21.56"}};
-  double optimum = 0;
+  std::optional<double> optimum;
   for (const Form& form : kForms) {
     say(form.name);
     const StageModel model(graph, {.budget = kBudget, .partition = form.partition, .tight = form.tight});
     LinearOptions limits;
     limits.stop = stop_;
-    limits.threads = options_.threads;
     limits.time_limit = options_.time_limit;
     limits.relax = true;
     const LinearSolution relaxed = LinearSolver(model.program()).solve(limits);
@@ -139,15 +133,18 @@ Result<Experiment> Reproduction::integrality_gap() {
     const LinearSolution whole = LinearSolver(model.program()).solve(limits);
     const bool solved = whole.status == LinearSolution::Status::kOptimal;
     if (solved) optimum = std::round(model.cost_of(whole.objective));
-    const double reference = solved ? model.cost_of(whole.objective) : optimum;
+    const std::string known = optimum ? fmt::format("{:.0f}", *optimum) : "";
     const double relaxation = model.cost_of(relaxed.objective);
-    table.rows.push_back(
-        {std::string(form.name), ratio(relaxation), ratio(relaxed.seconds),
-         solved ? fmt::format("{:.0f}", reference) : fmt::format("not in time; at most {:.0f}", optimum),
-         ratio(whole.seconds), ratio(reference / relaxation), std::string(form.paper)});
+    table.rows.push_back({std::string(form.name), ratio(relaxation), ratio(relaxed.seconds),
+                          solved    ? known
+                          : optimum ? "not in time; at most " + known
+                                    : "not in time",
+                          ratio(whole.seconds), optimum ? ratio(*optimum / relaxation) : "-",
+                          std::string(form.paper)});
   }
   table.remark =
-      "Ratio: optimum / relaxation. Where the optimum was not found in time, that of the rows above is used.";
+      "Ratio: optimum / relaxation. Where the optimum was not found in time, that of the rows above is used, "
+      "if there is one.";
   return table;
 }
 
@@ -177,14 +174,14 @@ Result<Experiment> Reproduction::approximation() {
       Cost& best = bound.try_emplace(point.budget, graph.keep_all_cost()).first->second;
       best = std::max({best, point.result.lower_bound, point.result.stage_lower_bound.value_or(Cost{0})});
       if (!point.result.plan) continue;
-      Cost& least = cheapest.try_emplace(point.budget, point.result.cost).first->second;
-      least = std::min(least, point.result.cost);
+      Cost& least = cheapest.try_emplace(point.budget, *point.result.cost).first->second;
+      least = std::min(least, *point.result.cost);
     }
     std::map<std::string, std::pair<double, int>> logs;
     for (const SweepPoint& point : points) {
       if (!point.result.plan) continue;
       auto& [sum, count] = logs[point.method];
-      sum += std::log(static_cast<double>(point.result.cost.count()) /
+      sum += std::log(static_cast<double>(point.result.cost->count()) /
                       static_cast<double>(bound[point.budget].count()));
       ++count;
     }
@@ -283,7 +280,7 @@ Result<Experiment> Reproduction::overheads() {
     std::map<Bytes, Cost> bounds;
     for (const SweepPoint& point : points) {
       if (point.result.plan)
-        cells[point.budget][point.method] = fmt::format("{:.4f}", overhead(graph, point.result.cost));
+        cells[point.budget][point.method] = fmt::format("{:.4f}", overhead(graph, *point.result.cost));
       // For every plan of the order: those of auto need not be of the paper's class.
       Cost& best = bounds[point.budget];
       best = std::max(best, point.result.lower_bound);
@@ -326,13 +323,14 @@ Result<Experiment> Reproduction::solve_times() {
       CHECKMATE_TRY(const Bytes budget, parse_budget(graph, c.share));
       solve_options.budget = budget;
       CHECKMATE_TRY(const SolveResult result, solve(graph, solve_options, stop_));
-      row.push_back(result.plan ? fmt::format("{:.5f}", overhead(graph, result.cost)) : "-");
+      row.push_back(result.plan ? fmt::format("{:.5f}", overhead(graph, *result.cost)) : "-");
       if (solve_options.method == "milp") {
         const bool staged = result.stage_lower_bound.has_value();
         row.push_back(staged ? fmt::format("{:.5f}", overhead(graph, *result.stage_lower_bound)) : "-");
-        row.push_back(staged && result.plan
-                          ? fmt::format("{:.2f}%", 100 * relative_gap(result.cost, *result.stage_lower_bound))
-                          : "-");
+        row.push_back(
+            staged && result.plan
+                ? fmt::format("{:.2f}%", 100 * relative_gap(*result.cost, *result.stage_lower_bound))
+                : "-");
       }
       row.push_back(fmt::format("{:.1f}", result.seconds));
     }
@@ -366,14 +364,14 @@ Result<Experiment> Reproduction::stage_maps() {
     CHECKMATE_TRY(const SolveResult result, solve(graph, solve_options, stop_));
     if (!result.plan)
       return Error{ErrorCode::kInvalidArgument, fmt::format("no plan for {}; raise the time limit", c.name)};
-    peak = result.peak;
+    peak = *result.peak;
     CHECKMATE_TRY(StageMap map, stage_map(graph, *result.plan));
     table.rows.push_back({std::string(c.name), std::to_string(solve_options.budget.count()),
-                          std::to_string(result.peak.count()), std::to_string(map.recomputed.size()),
-                          fmt::format("{:.4f}", overhead(graph, result.cost)),
-                          fmt::format("{:.2f}%", 100 * relative_gap(result.cost, result.lower_bound))});
+                          std::to_string(result.peak->count()), std::to_string(map.recomputed.size()),
+                          fmt::format("{:.4f}", overhead(graph, *result.cost)),
+                          fmt::format("{:.2f}%", 100 * relative_gap(*result.cost, result.lower_bound))});
     panels.push_back(
-        {fmt::format("{}: {} units, {:.2f}x", c.name, result.peak.count(), overhead(graph, result.cost)),
+        {fmt::format("{}: {} units, {:.2f}x", c.name, result.peak->count(), overhead(graph, *result.cost)),
          std::move(map)});
   }
   table.figures.push_back({"stage_map", "Stages of plans for a chain of 32 layers", std::move(panels)});

@@ -124,6 +124,71 @@ std::vector<CallResult> results_of(const std::vector<Result>& results) {
   return found;
 }
 
+/// Lets Ctrl-C through, some times a second.
+class Poll {
+ public:
+  void operator()() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_) {
+      return;
+    }
+    next_ = now + std::chrono::milliseconds(50);
+    const nb::gil_scoped_acquire lock;
+    if (PyErr_CheckSignals() != 0) {
+      throw nb::python_error();
+    }
+  }
+
+ private:
+  std::chrono::steady_clock::time_point next_ =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+};
+
+/// A step in parts.
+class PausedStep {
+ public:
+  PausedStep(std::shared_ptr<const Executor> executor, std::shared_ptr<const Addresses> addresses,
+             std::vector<at::Tensor> inputs)
+      : executor_(std::move(executor)),
+        addresses_(std::move(addresses)),
+        counts_(std::make_shared<AllocationCounts>()),
+        run_(*executor_, std::move(inputs),
+             {.addresses = addresses_.get(), .counts = counts_.get(), .poll = Poll()}) {}
+
+  /// Runs to the next pause, or to the end, and returns what is shown there.
+  nb::list advance() {
+    {
+      const nb::gil_scoped_release unlocked;
+      run_.advance();
+    }
+    return wrapped(run_.shown());
+  }
+
+  /// Takes the tensors out of the list.
+  nb::list resume(nb::list& awaited) {
+    run_.put(tensors_of(awaited));
+    awaited.clear();
+    return advance();
+  }
+
+  PausedStep copy() const { return {*this, run_.copy()}; }
+
+  /// Allocations that should have been at planned addresses, and were not.
+  std::size_t unplanned() const { return counts_->unexpected + counts_->occupied; }
+
+ private:
+  PausedStep(const PausedStep& other, StepRun run)
+      : executor_(other.executor_),
+        addresses_(other.addresses_),
+        counts_(other.counts_),
+        run_(std::move(run)) {}
+
+  std::shared_ptr<const Executor> executor_;
+  std::shared_ptr<const Addresses> addresses_;
+  std::shared_ptr<AllocationCounts> counts_;
+  StepRun run_;
+};
+
 /// A program that Python puts together run by run, and then runs.
 class Step {
  public:
@@ -171,11 +236,16 @@ class Step {
     }
   }
 
+  /// The run that was begun last waits for its caller.
+  void pause(std::vector<Slot> shown, std::vector<Slot> awaited) {
+    program_.runs.back().pause = Pause{.shown = std::move(shown), .awaited = std::move(awaited)};
+  }
+
   void finish(std::vector<Slot> results, std::size_t slot_count, std::size_t random_state_count) {
     program_.results = std::move(results);
     program_.slot_count = slot_count;
     program_.random_state_count = random_state_count;
-    executor_ = std::make_unique<Executor>(std::move(program_));
+    executor_ = std::make_shared<Executor>(std::move(program_));
   }
 
   void place(const std::vector<std::vector<std::pair<std::size_t, std::int64_t>>>& allocations,
@@ -205,6 +275,22 @@ class Step {
     nb::list returned = run_with({.addresses = addresses.get(), .counts = &counts, .poll = Poll()}, inputs,
                                  parameters, written);
     return {returned, {counts.placed, counts.outside, counts.unexpected, counts.occupied}};
+  }
+
+  /// At planned addresses, if there are any: runs nothing yet.
+  PausedStep start(const nb::list& inputs) const { return {executor_, addresses_, tensors_of(inputs)}; }
+
+  /// At planned addresses, if there are any: the nanoseconds that each run took. Nothing is handed out.
+  std::vector<std::int64_t> time(const nb::list& inputs) const {
+    const std::shared_ptr<const Addresses> addresses = addresses_;
+    std::vector<std::chrono::nanoseconds> times;
+    run_with({.addresses = addresses.get(), .poll = Poll(), .times = &times}, inputs, nb::list(), nb::list());
+    std::vector<std::int64_t> counts;
+    counts.reserve(times.size());
+    for (const std::chrono::nanoseconds each : times) {
+      counts.push_back(each.count());
+    }
+    return counts;
   }
 
   using Events = std::vector<std::pair<std::uint32_t, std::int64_t>>;
@@ -264,28 +350,8 @@ class Step {
     return wrapped(std::move(results));
   }
 
-  /// Lets Ctrl-C through, some times a second.
-  class Poll {
-   public:
-    void operator()() {
-      const auto now = std::chrono::steady_clock::now();
-      if (now < next_) {
-        return;
-      }
-      next_ = now + std::chrono::milliseconds(50);
-      const nb::gil_scoped_acquire lock;
-      if (PyErr_CheckSignals() != 0) {
-        throw nb::python_error();
-      }
-    }
-
-   private:
-    std::chrono::steady_clock::time_point next_ =
-        std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
-  };
-
   StepProgram program_;
-  std::unique_ptr<Executor> executor_;
+  std::shared_ptr<const Executor> executor_;
   std::shared_ptr<const Addresses> addresses_;
 };
 
@@ -304,7 +370,13 @@ NB_MODULE(CHECKMATE_RUNTIME_MODULE, module) {
   using namespace checkmate::python;
   module.doc() = "Runs planned steps in C++, for one version of torch. Use checkmate.compile().";
   nb::register_exception_translator(translate);
+  nb::set_leak_warnings(false);  // what torch has compiled holds its steps until the process ends
   nb::class_<SlotReference>(module, "Slot").def(nb::init<checkmate::runtime::Slot>(), nb::arg("slot"));
+  nb::class_<PausedStep>(module, "PausedStep")
+      .def("advance", &PausedStep::advance)
+      .def("resume", &PausedStep::resume, nb::arg("awaited"))
+      .def("copy", &PausedStep::copy)
+      .def_prop_ro("unplanned", &PausedStep::unplanned);
   nb::class_<Step>(module, "Step")
       .def(nb::init<std::vector<checkmate::runtime::Slot>>(), nb::arg("inputs"))
       .def("begin_run", &Step::begin_run)
@@ -316,10 +388,19 @@ NB_MODULE(CHECKMATE_RUNTIME_MODULE, module) {
            nb::arg("actions"), nb::arg("returned"), nb::arg("slots"), nb::arg("results"))
       .def("end_run", &Step::end_run, nb::arg("drops"), nb::arg("effect"), nb::arg("remember").none(),
            nb::arg("repeat").none())
+      .def("pause", &Step::pause, nb::arg("shown"), nb::arg("awaited"))
+      .def("start", &Step::start, nb::arg("inputs"))
       .def("finish", &Step::finish, nb::arg("results"), nb::arg("slot_count"), nb::arg("random_state_count"))
       .def("place", &Step::place, nb::arg("allocations"), nb::arg("size"))
       .def("run", &Step::run, nb::arg("inputs"), nb::arg("parameters"), nb::arg("written"))
+      .def("time", &Step::time, nb::arg("inputs"))
       .def("record", &Step::record, nb::arg("inputs"), nb::arg("parameters"), nb::arg("written"));
+  module.def("start_counting", &checkmate::runtime::start_counting);
+  module.def("stop_counting", &checkmate::runtime::stop_counting);
+  module.def("held_outside", [] {
+    const checkmate::runtime::HeldBytes held = checkmate::runtime::held_outside();
+    return std::pair(held.most, held.now);
+  });
   module.def("release_memory", &checkmate::runtime::release_memory, nb::call_guard<nb::gil_scoped_release>());
   module.def("in_arena", [](nb::handle tensor) { return checkmate::runtime::in_arena(tensor_of(tensor)); });
   module.def("arena_memory", &checkmate::runtime::arena_memory);

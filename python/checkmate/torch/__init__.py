@@ -11,16 +11,44 @@ import torch
 
 from checkmate import Error, Plan, _core
 from checkmate.progress import ProgressOption
+from checkmate.torch.backend.settings import options
+from checkmate.torch.capture import capture
 from checkmate.torch.errors import CaptureError
+from checkmate.torch.estimate import Estimate, estimate
 from checkmate.torch.memory import peak_bytes
 from checkmate.torch.optimizer import StepOptimizer
 from checkmate.torch.options import Options
+from checkmate.torch.peak import Part
 from checkmate.torch.pipeline import Timings
 from checkmate.torch.step import Step
 from checkmate.torch.trace import LossFn
 from checkmate.torch.verify import Verification, verify
 
-__all__ = ["CaptureError", "Step", "Timings", "Verification", "compile", "peak_bytes", "verify"]
+__all__ = [
+    "CaptureError",
+    "Estimate",
+    "Part",
+    "Step",
+    "Timings",
+    "Verification",
+    "capture",
+    "compile",
+    "estimate",
+    "options",
+    "peak_bytes",
+    "verify",
+    "wrap",
+]
+
+
+def wrap(model: torch.nn.Module, budget: str | int, **given: Any) -> torch.nn.Module:
+    """The model for a loop of your own: call it, and ``backward()`` on what you make of its results, as ever.
+
+    It is ``torch.compile(model, backend="checkmate", options={"budget": budget, ...})``. The budget covers both passes and, from
+    the second or third step on, what the loop holds between them. Other options are those of :func:`compile`: ``reserve``,
+    ``kernels``, ``costs``, ``order``, ``time_limit``, ``gap``, ``threads``, ``seed``, ``cache``, ``progress``.
+    """
+    return torch.compile(model, backend="checkmate", options={"budget": budget, **given})  # type: ignore[return-value]
 
 
 def compile(  # noqa: A001  (as torch.compile)
@@ -43,6 +71,7 @@ def compile(  # noqa: A001  (as torch.compile)
     process_group: Any = None,
     optimizer: torch.optim.Optimizer | None = None,
     clip_value: float | None = None,
+    deliver: str = "now",
 ) -> Step:
     """A training step of the model that stays within the budget, with as little slow-down as can be found.
 
@@ -69,6 +98,11 @@ def compile(  # noqa: A001  (as torch.compile)
     each step. ``clip_value`` clips each element of the gradients first; clipping by the norm of all gradients needs all of them
     at once, and so an optimizer outside of the step.
 
+    ``deliver``: ``"now"`` leaves the gradients in ``.grad`` when the step returns. With ``"backward"``, the loss holds them, and
+    ``loss.backward()`` delivers them as autograd does: multiplied by the gradient that comes to the loss (gradient scalers,
+    ``loss / n``), added to what is in ``.grad``, with the hooks of parameters. A loss that is dropped leaves none. Under
+    ``torch.no_grad()`` such a step calls ``loss_fn`` and no more.
+
     With a model in ``DistributedDataParallel``, or a ``process_group``, the first rank plans for all, and gradients are averaged.
 
     Compiling changes neither the model nor the state of random generators. Raises :class:`checkmate.InfeasibleError` with the
@@ -76,7 +110,7 @@ def compile(  # noqa: A001  (as torch.compile)
     """
     if clip_value is not None and optimizer is None:
         raise Error("clip_value needs optimizer=: without it, clip the gradients after the step")
-    options = Options(
+    chosen = Options(
         budget=budget,
         reserve=reserve,
         costs=costs,
@@ -91,5 +125,6 @@ def compile(  # noqa: A001  (as torch.compile)
         process_group=process_group,
         optimizer=None if optimizer is None else StepOptimizer(optimizer, clip_value),
         kernels=kernels,
+        deliver=deliver,
     )
-    return Step(model, loss_fn, example, options)
+    return Step(model, loss_fn, example, chosen)

@@ -76,7 +76,9 @@ def only_device(named: Sequence[tuple[str, torch.Tensor]]) -> torch.device:
                 "move all of them to the same one"
             )
         if tensor.device.type == "meta":
-            raise CaptureError(f"{name} is on the meta device and has no values: give the model real tensors")
+            raise CaptureError(
+                f"{name} is on the meta device and has no values: give the model real tensors, or ask checkmate.estimate"
+            )
     return torch.device(first.device)
 
 

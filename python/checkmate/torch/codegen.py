@@ -10,6 +10,8 @@ from typing import Any, Protocol
 import torch
 from torch import fx
 
+from checkmate.torch.fx_utils import nodes_in
+from checkmate.torch.pause import Pause
 from checkmate.torch.randomness import random_state, set_random_state
 from checkmate.torch.schedule import Invocation, Randomness, Run, Schedule
 
@@ -26,9 +28,12 @@ class Observer(Protocol):
         """After it, before anything is dropped: a tensor of each storage that it made; None if nobody reads that."""
 
 
-def generate(schedule: Schedule, observer: Observer | None = None) -> StepFunction:
-    """A function of the step's inputs that returns its results."""
-    writer = _Writer(schedule)
+def generate(schedule: Schedule, observer: Observer | None = None, *, pauses: bool = False) -> StepFunction:
+    """A function of the step's inputs that returns its results.
+
+    With `pauses`, a generator, which yields what a pause shows and is sent what it awaits.
+    """
+    writer = _Writer(schedule, pauses)
     for number, run in enumerate(schedule.runs):
         writer.run(number, run, observer)
     return writer.function()
@@ -45,24 +50,26 @@ def below_autograd() -> Iterator[None]:
 
 
 class _Writer:
-    def __init__(self, schedule: Schedule) -> None:
+    def __init__(self, schedule: Schedule, pauses: bool) -> None:
         self.schedule = schedule
+        self.pauses = pauses
         self.lines: list[str] = []
         self.names: dict[str, Any] = {}
         self.constants: dict[int, str] = {}
+        self.taken = {node.name for node in schedule.program.trace.graph.nodes}
 
     def run(self, number: int, run: Run, observer: Observer | None) -> None:
         if observer is not None:
             self._apply(observer.begin, repr(number))
         if run.randomness is Randomness.REMEMBER:
-            self._assign(f"random_{run.unit}", random_state, self._device())
+            self._assign(self._own_name(f"random_{run.unit}"), random_state, self._device())
         elif run.randomness is Randomness.REPEAT:
-            self._assign("random_now", random_state, self._device())
-            self._apply(set_random_state, f"random_{run.unit}", self._device())
+            self._assign(self._own_name("random_now"), random_state, self._device())
+            self._apply(set_random_state, self._own_name(f"random_{run.unit}"), self._device())
         for invocation in run.invocations:
             self._invoke(invocation)
         if run.randomness is Randomness.REPEAT:
-            self._apply(set_random_state, "random_now", self._device())
+            self._apply(set_random_state, self._own_name("random_now"), self._device())
         if observer is not None:
             made = ", ".join("None" if node is None else node.name for node in run.made)
             self._apply(observer.end, repr(number), f"[{made}]")
@@ -93,7 +100,10 @@ class _Writer:
 
     def _invoke(self, invocation: Invocation) -> None:
         applied, results = self._application(invocation), invocation.results
-        if not results:
+        if isinstance(invocation.target, Pause) and self.pauses:
+            awaited = "".join(f"{node.name}, " for _, node in results)
+            self.lines.append(f"{awaited and awaited + '= '}yield {self._literal(nodes_in(invocation.args))}")
+        elif not results:
             self.lines.append(applied)
         elif results[0][0] is None:
             self.lines.append(f"{results[0][1].name} = {applied}")
@@ -122,6 +132,12 @@ class _Writer:
     def _constant(self, constant: Any) -> str:
         key = id(constant)
         if key not in self.constants:
-            self.constants[key] = f"_{len(self.constants)}"
+            self.constants[key] = self._own_name(f"_{len(self.constants)}")
             self.names[self.constants[key]] = constant
         return self.constants[key]
+
+    def _own_name(self, wanted: str) -> str:
+        """One that no value has: ops, from which values have their names, can be named anything."""
+        while wanted in self.taken:
+            wanted += "_"
+        return wanted

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
+from torch.autograd import Variable
 from torch.nn.parallel import DistributedDataParallel
 
 from checkmate import Error
@@ -24,6 +25,8 @@ class Group:
     def __init__(self, group: Any, wrapper: DistributedDataParallel | None) -> None:
         self._group = group
         self._wrapper = wrapper
+        self._averaged_pass: int | None = None  # a backward pass that averages at its end
+        self._sums: list[dist.Work] = []
 
     @staticmethod
     def of(model: torch.nn.Module, process_group: Any) -> Group:
@@ -73,13 +76,30 @@ class Group:
         except Exception as error:  # the other ranks wait for an answer
             return error
 
+    @property
+    def averages(self) -> bool:
+        """Whether gradients are to be averaged after a step that is made now."""
+        return not self.alone and (self._wrapper is None or self._wrapper.require_backward_grad_sync)
+
+    def average_after_backward(self, gradients: Callable[[], Sequence[torch.Tensor]]) -> None:
+        """Called in a backward pass: at its end, when all its losses have delivered, averages what is in `.grad`, once.
+
+        Local sums of earlier passes are in it, as with DistributedDataParallel; what is an average already stays one.
+        """
+        current = torch._C._current_graph_task_id()
+        if current != self._averaged_pass:
+            self._averaged_pass = current
+            Variable._execution_engine.queue_callback(lambda: self.average(gradients()))
+
     def average(self, gradients: Sequence[torch.Tensor]) -> None:
-        """In place, without buckets: a copy of the gradients is memory that the plan does not know of."""
-        if self.alone or (self._wrapper is not None and not self._wrapper.require_backward_grad_sync):
-            return
-        works = [dist.all_reduce(g, group=self._group, async_op=True) for g in gradients]
-        for work in works:
-            work.wait()
+        """In place, without buckets: a copy of the gradients is memory that the plan does not know of.
+
+        The sums are kept until the next ones: they refer to Python objects of the backward pass, and a thread of the
+        group that were the last to let go of one would need the interpreter, which aborts a process that is ending.
+        """
+        self._sums = [dist.all_reduce(g, group=self._group, async_op=True) for g in gradients]
+        for total in self._sums:
+            total.wait()
         torch._foreach_div_(list(gradients), float(dist.get_world_size(self._group)))
 
     def broadcast_buffers(self, buffers: Sequence[torch.Tensor]) -> None:

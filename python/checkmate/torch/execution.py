@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import torch
 from torch import fx
@@ -18,22 +18,27 @@ from checkmate.torch.codegen import below_autograd, generate
 from checkmate.torch.fx_utils import value
 from checkmate.torch.guards import ModelState
 from checkmate.torch.ir import Program
-from checkmate.torch.runtime import NativeStep
+from checkmate.torch.runtime import NativeStep, outside_of_arenas
 from checkmate.torch.schedule import Schedule, schedule
+from checkmate.torch.trace import Trace
 
 Gradient = torch.Tensor | Sequence[torch.Tensor]  # indices and values of a sparse one
+Gradients = dict[str, torch.Tensor]  # by the names of the parameters
 
 
 class Execution(Protocol):
     """Runs a plan."""
 
-    def __call__(self, state: ModelState, inputs: list[torch.Tensor]) -> tuple[torch.Tensor, list[Any]]:
-        """Leaves gradients and buffers in the model. Returns the loss, and the leaves of what was returned in addition to it."""
+    def __call__(
+        self, state: ModelState, inputs: list[torch.Tensor], held: Gradients | None = None
+    ) -> tuple[torch.Tensor, list[Any]]:
+        """Leaves buffers in the model, and gradients too, or in `held` if there is one. Returns the loss, and the leaves of what
+        was returned in addition to it."""
 
 
 def planned_schedule(program: Program, plan: Plan) -> Schedule:
     """The plan's calls. Its results are those of the step: loss, extras, gradients, updates."""
-    trace = program.trace
+    trace = cast(Trace, program.trace)
     results = [trace.loss, trace.extras, list(trace.gradients.values()), list(trace.updates.values())]
     return schedule(program, plan.steps, plan.frees, results)
 
@@ -43,11 +48,13 @@ class GeneratedExecution:
     from the start, so that nothing fragments it; not tested on a machine with one."""
 
     def __init__(self, planned: Schedule, plan: Plan) -> None:
-        self._trace = planned.program.trace
+        self._trace = cast(Trace, planned.program.trace)
         self._run = generate(planned)
         self._pool = _pool(plan, self._trace.device) if self._trace.device.type == "cuda" else None
 
-    def __call__(self, state: ModelState, inputs: list[torch.Tensor]) -> tuple[torch.Tensor, list[Any]]:
+    def __call__(
+        self, state: ModelState, inputs: list[torch.Tensor], held: Gradients | None = None
+    ) -> tuple[torch.Tensor, list[Any]]:
         """One step."""
         pool = torch.cuda.use_mem_pool(self._pool, self._trace.device) if self._pool is not None else contextlib.nullcontext()
         with below_autograd(), pool:
@@ -56,6 +63,7 @@ class GeneratedExecution:
             state,
             dict(zip(self._trace.gradients, gradients, strict=True)),
             dict(zip(self._trace.updates, updates, strict=True)),
+            held,
         )
         return loss, extras
 
@@ -77,7 +85,7 @@ class NativeExecution:
     MOST_RECORDINGS = 3
 
     def __init__(self, extension: Any, planned: Schedule, addresses: Addresses | None, room: int | None = None) -> None:
-        trace = planned.program.trace
+        trace = cast(Trace, planned.program.trace)
         loss, extras, gradients, updates = planned.results
         made = dict(zip(trace.gradients, gradients, strict=True))
         written = dict(zip(trace.updates, updates, strict=True))
@@ -93,7 +101,6 @@ class NativeExecution:
         self._recordings = 0
         self._by_threads: dict[int, Addresses] = {}
         self._threads = torch.get_num_threads()
-        self._extension = extension
         self._accumulated = trace.signature.accumulated
         self._room = room
         self.unplanned = 0
@@ -106,10 +113,12 @@ class NativeExecution:
         """Where allocations lie; None before the first run, if nothing was known."""
         return self._by_threads.get(self._threads)
 
-    def __call__(self, state: ModelState, inputs: list[torch.Tensor]) -> tuple[torch.Tensor, list[Any]]:
+    def __call__(
+        self, state: ModelState, inputs: list[torch.Tensor], held: Gradients | None = None
+    ) -> tuple[torch.Tensor, list[Any]]:
         """One step."""
         inputs = self._outside_of_arenas(state, inputs)
-        parameters = [state.parameter(name) for name in self._gradients]
+        parameters = [state.parameter(name) for name in self._gradients] if held is None else []
         written = [state.tensor(name) for name in self._copied]
         self._use_threads(torch.get_num_threads())
         if self.addresses is None:
@@ -121,16 +130,17 @@ class NativeExecution:
                 del self._by_threads[self._threads]
         tensors = iter(returned)
         leaves = [next(tensors) if isinstance(leaf, fx.Node) else leaf for leaf in self._leaves]
-        loss, extras, sparse, replaced = pytree.tree_unflatten(leaves, self._spec)
-        _hand_out(state, sparse, replaced)
+        loss, extras, made, replaced = pytree.tree_unflatten(leaves, self._spec)
+        if held is not None:
+            made |= dict(zip(self._gradients, tensors, strict=True))  # with no parameters to go to, they were returned too
+        _hand_out(state, made, replaced, held)
         return loss, extras
 
     def _outside_of_arenas(self, state: ModelState, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
         """The inputs, with gradients to add to taken out of the arena of the step that made them, which this one needs whole."""
         first = len(inputs) - len(self._accumulated)
         for position, name in enumerate(self._accumulated, start=first):
-            if self._extension.in_arena(inputs[position]):
-                inputs[position] = state.parameter(name).grad = inputs[position].clone()
+            inputs[position] = state.parameter(name).grad = outside_of_arenas(inputs[position])
         return inputs
 
     def _record(
@@ -167,15 +177,22 @@ def _same_kind(first: fx.Node, second: fx.Node) -> bool:
 
 
 @torch.no_grad()
-def _hand_out(state: ModelState, gradients: Mapping[str, Gradient], updates: Mapping[str, torch.Tensor]) -> None:
-    for name, gradient in gradients.items():
+def _hand_out(
+    state: ModelState, gradients: Mapping[str, Gradient], updates: Mapping[str, torch.Tensor], held: Gradients | None
+) -> None:
+    for name, made in gradients.items():
         parameter = state.parameter(name)
-        parameter.grad = gradient if isinstance(gradient, torch.Tensor) else _sparse(parameter, *gradient)
+        gradient = made if isinstance(made, torch.Tensor) else _sparse(parameter, *made)
+        if held is not None:
+            held[name] = gradient
+        elif gradient.is_sparse and parameter.grad is not None:
+            parameter.grad = parameter.grad + gradient
+        else:
+            parameter.grad = gradient
     for name, updated in updates.items():
         state.write(name, updated)
 
 
 def _sparse(parameter: torch.nn.Parameter, indices: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-    """As autograd would leave it in `.grad`, added to what is there."""
-    gradient = torch.sparse_coo_tensor(indices, values, parameter.shape, check_invariants=False)
-    return gradient if parameter.grad is None else parameter.grad + gradient
+    """As autograd would make it."""
+    return torch.sparse_coo_tensor(indices, values, parameter.shape, check_invariants=False)

@@ -14,8 +14,8 @@ from typing import Any
 
 from torch import fx
 
+from checkmate.torch.captured import Captured
 from checkmate.torch.fx_utils import Origin, origin
-from checkmate.torch.trace import Trace
 
 
 @dataclass
@@ -75,7 +75,7 @@ class Unit:
 class Program:
     """Units in the order in which the step runs them."""
 
-    trace: Trace
+    trace: Captured
     units: list[Unit]
     storages: list[Storage]
     storage_of: dict[fx.Node, int]  # of each node with one tensor, or with several views of one storage

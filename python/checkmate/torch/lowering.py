@@ -5,16 +5,16 @@ from __future__ import annotations
 import torch
 from torch import fx
 
+from checkmate.torch.captured import Captured
 from checkmate.torch.errors import CaptureError
 from checkmate.torch.fx_utils import getitem, is_getitem, storage_address, tensors_of, value
 from checkmate.torch.inplace import write_in_place
 from checkmate.torch.ir import Call, Program, Storage, Unit
 from checkmate.torch.memory import allocated_bytes
 from checkmate.torch.op_traits import has_effect, is_random
-from checkmate.torch.trace import Trace
 
 
-def lower(trace: Trace) -> Program:
+def lower(trace: Captured) -> Program:
     """Units in the order of the trace, those that can write in place joined. Time linear in the graph."""
     program = _Lowering(trace).program()
     write_in_place(program)
@@ -22,7 +22,7 @@ def lower(trace: Trace) -> Program:
 
 
 class _Lowering:
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Captured) -> None:
         self.trace = trace
         self.needed = _needed(trace)
         self.storages: list[Storage] = []
@@ -104,7 +104,7 @@ def _extent(tensor: torch.Tensor) -> int:
     return (last + 1) * tensor.element_size()
 
 
-def _needed(trace: Trace) -> set[fx.Node]:
+def _needed(trace: Captured) -> set[fx.Node]:
     """What the outputs need, what draws random numbers or has an effect, and what those need."""
     needed: set[fx.Node] = set(trace.inputs)
     wanted = [

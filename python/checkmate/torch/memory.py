@@ -159,22 +159,32 @@ def _mark(name: str) -> None:
 
 
 def _events(run: Callable[[], Any]) -> Iterator[Any]:
-    """What the profiler noted, in order of time. Its older form tells each allocation as it comes."""
-    config = ProfilerConfig(ProfilerState.CPU, False, True, False, False, False, _ExperimentalConfig())
+    """What the profiler noted, in order of time."""
     collecting = gc.isenabled()
     gc.disable()  # garbage from before is none of the run's
-    _enable_profiler_legacy(config)
+    begin_events()
     try:
         run()
     finally:
-        threads = _disable_profiler_legacy()
+        found = end_events()
         if collecting:
             gc.enable()
+    return iter(found)
+
+
+def begin_events() -> None:
+    """The profiler in its older form, which tells each allocation as it comes."""
+    _enable_profiler_legacy(ProfilerConfig(ProfilerState.CPU, False, True, False, False, False, _ExperimentalConfig()))
+
+
+def end_events() -> list[Any]:
+    """What it noted, in order of time. Not in a backward pass, after which autograd would put the profiler back."""
+    threads = _disable_profiler_legacy()
     (start,) = (e for events in threads for e in events if e.name() == "__start_profile")
     found = [e for events in threads for e in events if _kind(e) in ("push", "memory_alloc")]
     if sum(bool(events) for events in threads) > 1:
         found.sort(key=start.cpu_elapsed_us)
-    return iter(found)
+    return found
 
 
 def _kind(event: Any) -> str:

@@ -143,7 +143,7 @@ def with_updates(trace: Trace, state: ModelState, optimizer: StepOptimizer) -> T
         update.meta["val"] = None
         set_origin(update, Origin("update"))
     held = optimizer.prepare(state.parameter(name) for name in updated)
-    return replace(trace, gradients=gradients, held_bytes=trace.held_bytes + held)
+    return replace(trace, gradients=gradients, held={**trace.held, "optimizer state": held})
 
 
 def readers_after_updates(program: Program, steps: Iterable[int]) -> set[int]:

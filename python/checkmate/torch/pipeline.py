@@ -7,19 +7,20 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import torch
 from torch.utils import _pytree as pytree
 
 import checkmate
 from checkmate import Graph, Plan
+from checkmate._cache import Cache
 from checkmate.torch.addresses import Addresses
-from checkmate.torch.cache import Cache
+from checkmate.torch.captured import Captured
 from checkmate.torch.codegen import generate
-from checkmate.torch.costs import Rehearsal, UnitCost, estimated_costs, measured_costs
+from checkmate.torch.costs import UnitCost, estimated_costs, measured_costs
 from checkmate.torch.distributed import Group
-from checkmate.torch.execution import Execution, GeneratedExecution, NativeExecution, planned_schedule
+from checkmate.torch.execution import Execution, GeneratedExecution, Gradients, NativeExecution, planned_schedule
 from checkmate.torch.fx_utils import tensors_of, value
 from checkmate.torch.guards import ModelState
 from checkmate.torch.ir import Program
@@ -31,12 +32,15 @@ from checkmate.torch.planning import plan_addresses, planned, solved
 from checkmate.torch.planning_graph import fingerprint, planning_graph
 from checkmate.torch.processor import VARIABLE, working_isa
 from checkmate.torch.progress import counting
+from checkmate.torch.rehearsal import Rehearsal
 from checkmate.torch.runtime import extension_for
 from checkmate.torch.side_effects import run_gradient_hooks
 from checkmate.torch.trace import LossFn, Trace, trace_step
 
 if TYPE_CHECKING:
     from checkmate.torch.fused.fuse import Fused
+
+C = TypeVar("C", bound=Captured)
 
 
 @dataclass(frozen=True)
@@ -61,17 +65,23 @@ class CompiledStep:
     execution: Execution = field(repr=False)
     refused: Mapping[str, str] = field(default_factory=dict, repr=False)  # groups of ops that are not fused, and why
 
-    def __call__(self, state: ModelState, batch: Sequence[Any]) -> Any:
-        """Leaves gradients in `.grad`, updates buffers and attributes, and returns what the loss function returned."""
-        trace = self.program.trace
-        loss, extras = self.execution(state, trace.signature.values(state, batch))
+    def __call__(self, state: ModelState, batch: Sequence[Any], held: Gradients | None = None) -> Any:
+        """Leaves gradients in `.grad`, or in `held`; updates buffers and attributes; returns what the loss function returned."""
+        trace = self.trace
+        loss, extras = self.execution(state, trace.signature.values(state, batch), held)
         with torch.no_grad():
             for (module, name), value in trace.attributes.items():
                 state.set_attribute(module, name, value)
-            run_gradient_hooks(state.parameter(name) for name in (*trace.gradients, *trace.signature.accumulated))
+            if held is None:
+                run_gradient_hooks(state.parameter(name) for name in (*trace.gradients, *trace.signature.accumulated))
         if trace.extras_spec is None:
             return loss
         return pytree.tree_unflatten(extras, trace.extras_spec)
+
+    @property
+    def trace(self) -> Trace:
+        """The step as it was captured."""
+        return cast(Trace, self.program.trace)
 
     @property
     def source(self) -> str:
@@ -105,39 +115,72 @@ def build(
 
     The search starts from the plan of a `similar` step, such as one for another length of the sequence.
     """
-    clock = _Clock()
-    trace = trace_step(state, loss_fn, batch)
+    begin = time.perf_counter()
+    trace = trace_step(state, loss_fn, batch, accumulate=options.deliver == "now")
+    capture_seconds = time.perf_counter() - begin
 
     def finished(trace: Trace) -> Trace:
         return with_updates(trace, state, options.optimizer) if options.optimizer else trace
 
-    capture_seconds = clock.lap()
-    fused = _fused(trace, finished, options, group) if options.kernels == "fused" else None
+    inputs = trace.signature.values(state, batch)
+    found = plan_captured(trace, inputs, type(state.model).__name__, options, group, finished, similar.plan if similar else None)
+    timings = replace(found.timings, capture=capture_seconds)
+    execution = _execution(found.program, found.plan, found.addresses, found.room)
+    return CompiledStep(found.program, found.graph, found.plan, timings, found.costs, execution, found.refused)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What is planned for a captured graph."""
+
+    program: Program
+    graph: Graph
+    plan: Plan
+    costs: Sequence[UnitCost]
+    addresses: Addresses | None
+    timings: Timings
+    room: int | None  # bytes that the budget leaves for allocations
+    refused: Mapping[str, str] = field(default_factory=dict)  # groups of ops that are not fused, and why
+
+
+def plan_captured(
+    captured: C,
+    inputs: Sequence[torch.Tensor],
+    name: str,
+    options: Options,
+    group: Group,
+    finished: Callable[[C], C] = lambda captured: captured,
+    start: Plan | None = None,
+) -> Planned:
+    """Lowers, measures on these inputs, and plans. `finished` adds what comes after the backward pass."""
+    clock = _Clock()
+    fused = _fused(captured, finished, options, group) if options.kernels == "fused" else None
     if fused is not None:
-        program, options, refused = fused.program, fused.options, fused.refused
+        program, refused = fused.program, fused.refused
+        options = replace(options, spared_bytes=fused.spared_bytes)
     else:
-        program, refused = lower(finished(trace)), {}
+        program, refused = lower(finished(captured)), {}
     check_processor(program)
     fuse_seconds = clock.lap()
 
     def decide() -> tuple[Sequence[UnitCost], Graph, Plan, Addresses | None, float, float]:
         clock.lap()
-        costs = _costs(program, program.trace.signature.values(state, batch), options)
+        costs = unit_costs(program, inputs, options)
         cost_seconds = clock.lap()
-        graph, plan, addresses = planned(program, costs, type(state.model).__name__, options, similar.plan if similar else None)
+        graph, plan, addresses = planned(program, costs, name, options, start)
         return costs, graph, plan, addresses, cost_seconds, clock.lap()
 
     costs, graph, plan, addresses, cost_seconds, solve_seconds = group.agree(fingerprint(program), decide)
-    timings = Timings(capture_seconds, fuse_seconds, cost_seconds, solve_seconds)
+    timings = Timings(kernels=fuse_seconds, costs=cost_seconds, solve=solve_seconds)
     trim_heap()  # measuring and searching took more than the step will
     room = None if options.budget is None else plan.budget - graph.fixed_bytes
-    return CompiledStep(program, graph, plan, timings, costs, _execution(program, plan, addresses, room), refused)
+    return Planned(program, graph, plan, costs, addresses, timings, room, refused)
 
 
-def _fused(trace: Trace, finished: Callable[[Trace], Trace], options: Options, group: Group) -> Fused | None:
+def _fused(captured: C, finished: Callable[[C], C], options: Options, group: Group) -> Fused | None:
     """The step over fused kernels; None if they cannot be compiled."""
     fuse = importlib.import_module("checkmate.torch.fused.fuse").fuse  # torch's compiler takes seconds to import
-    return cast("Fused | None", fuse(trace, finished, options, group, fingerprint(lower(trace))))
+    return cast("Fused | None", fuse(captured, finished, options, group, fingerprint(lower(captured))))
 
 
 def check_processor(program: Program) -> None:
@@ -153,7 +196,8 @@ def check_processor(program: Program) -> None:
         )
 
 
-def _costs(program: Program, inputs: Sequence[torch.Tensor], options: Options) -> Sequence[UnitCost]:
+def unit_costs(program: Program, inputs: Sequence[torch.Tensor], options: Options) -> Sequence[UnitCost]:
+    """Measured on these inputs, or estimated, as the options say."""
     estimated = estimated_costs(program)
     if options.costs == "flops":
         return estimated

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import checkmate
-from checkmate import Graph, InfeasibleError, NoPlanError, Plan, load_plan
+from checkmate import Graph, InfeasibleError, NoPlanError, Plan
+from checkmate._cache import Cache
 from checkmate._core import bytes_text
 from checkmate.torch.addresses import Addresses, planned_addresses
-from checkmate.torch.cache import Cache
 from checkmate.torch.costs import UnitCost
 from checkmate.torch.ir import Program
 from checkmate.torch.optimizer import readers_after_updates
@@ -51,11 +51,11 @@ def _fitting(
     if addresses is None or options.budget is None or options.plan is not None or addresses.total <= room:
         return plan, addresses
     cache, key = Cache(options.cache), f"{graph.sha256} {wanted.budget} {options.order} {options.time_limit} {options.gap}"
-    remembered = cache.read("fits", key)  # the budget whose plan had a layout within this one
+    remembered = cache.read("fits", key, _budget_from)  # the budget whose plan had a layout within this one
     best, budget = (plan, addresses), wanted.budget
     for attempt in range(_MOST_LAYOUTS):
         budget -= max(addresses.total - room, room // 2000)
-        if attempt == 0 and isinstance(remembered, int) and graph.fixed_bytes < remembered < budget:
+        if attempt == 0 and remembered is not None and graph.fixed_bytes < remembered < budget:
             budget = remembered
         try:
             plan = solved(graph, replace(options, budget=budget), plan)
@@ -67,7 +67,7 @@ def _fitting(
         addresses = plan_addresses(program, plan, costs, room) or addresses
         best = min(best, (plan, addresses), key=lambda each: each[1].total)
         if addresses.total <= room:
-            cache.write("fits", key, budget)
+            cache.write("fits", key, str(budget))
             break
     plan, addresses = best
     if addresses.total > room:
@@ -104,11 +104,11 @@ def solved(graph: Graph, options: Options, start: Plan | None) -> Plan:
         return given_plan(graph, options)
     if options.budget is None:
         return Plan.keep_all(graph)
-    budget = graph.parse_budget(options.budget)
-    cache = Cache(options.cache)
-    cached = cache.path("plans", f"{graph.sha256} {budget} {options.order} {options.time_limit} {options.gap}")
-    with contextlib.suppress(checkmate.Error):
-        return load_plan(cached, graph)
+    budget = options.budget_bytes(graph)
+    cache, key = Cache(options.cache), f"{graph.sha256} {budget} {options.order} {options.time_limit} {options.gap}"
+    remembered = cache.read("plans", key, lambda text: Plan.from_json(text, graph))
+    if remembered is not None:
+        return remembered
     try:
         plan = checkmate.solve(
             graph,
@@ -124,10 +124,7 @@ def solved(graph: Graph, options: Options, start: Plan | None) -> Plan:
     except InfeasibleError as error:
         told = f"{error}; of this, {_standing(graph)}"
         raise InfeasibleError(told, error.budget, error.needed, error.op, error.sufficient) from None
-    with contextlib.suppress(checkmate.Error, OSError):
-        cached.parent.mkdir(parents=True, exist_ok=True)
-        plan.save(cached)
-        cache.make_room("plans")
+    cache.write("plans", key, plan.to_json())
     return plan
 
 
@@ -137,9 +134,17 @@ def given_plan(graph: Graph, options: Options) -> Plan:
     assert given is not None, "somebody asked for it"
     steps = given.steps if isinstance(given, Plan) else _read_steps(given)
     try:
-        return Plan.from_steps(graph, steps, options.budget, order=options.order, method="given")
+        budget = None if options.budget is None else options.budget_bytes(graph)
+        return Plan.from_steps(graph, steps, budget, order=options.order, method="given")
     except checkmate.Error as error:
         raise checkmate.Error(f"the plan that was given does not fit this step: {error}", "invalid_plan") from None
+
+
+def _budget_from(text: str) -> int:
+    budget: Any = json.loads(text)
+    if type(budget) is not int:
+        raise ValueError(f"a budget is a whole number, got {budget!r:.60}")
+    return budget
 
 
 def _read_steps(path: Path) -> list[int]:

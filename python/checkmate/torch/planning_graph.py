@@ -9,6 +9,7 @@ from checkmate import Graph, Op, Tensor
 from checkmate.torch.costs import UnitCost
 from checkmate.torch.fused.kernels import NOT_FUSED, FusedKernel
 from checkmate.torch.ir import Call, Program, Storage, Unit
+from checkmate.torch.pause import Once, Pause
 
 
 def planning_graph(
@@ -32,14 +33,14 @@ def planning_graph(
         Tensor(_tensor_name(program, storage), size, resident=storage.unit is None, output=storage.output)
         for storage, size in zip(program.storages, sizes, strict=True)
     ]
-    if program.trace.held_bytes:
-        tensors.append(Tensor("optimizer state", program.trace.held_bytes, resident=True))
+    tensors += [Tensor(what, size, resident=True) for what, size in program.trace.held.items() if size]
     ops = []
     # A tensor of no bytes hands on whose turn it is: what runs once keeps its order, also where the order is free. In a free
     # order random units run once: the state of the generator at their first run must be that of the given order.
     turn: list[int] = []
     for index, (unit, cost) in enumerate(zip(program.units, costs, strict=True)):
         reads, makes = unit.reads, unit.makes
+        pauses = isinstance(unit.node.target, Pause)
         runs_once = unit.effect or (unit.random and order == "free")
         if runs_once:
             reads, turn = reads + turn, [len(tensors)]
@@ -48,11 +49,11 @@ def planning_graph(
         ops.append(
             Op(
                 _name(unit),
-                cost.cost,
+                0 if pauses else cost.cost,
                 inputs=reads,
                 outputs=makes,
                 kind=_kind(unit),
-                workspace=cost.workspace,
+                workspace=program.trace.pause_bytes if pauses else cost.workspace,
                 phase=unit.origin.phase,
                 recomputable=not runs_once and index not in once,
             )
@@ -90,5 +91,7 @@ def _kind(unit: Unit) -> str:
 def _kind_of(call: Call) -> str:
     if isinstance(call.target, FusedKernel):
         return call.target.kind
+    if isinstance(call.target, Once):
+        return call.target.__name__
     name = str(call.target).removeprefix("aten.").partition(".")[0]
     return f"{name}, not fused" if NOT_FUSED in call.node.meta else name

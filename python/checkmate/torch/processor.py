@@ -4,24 +4,26 @@ A processor can announce AMX while the hypervisor forbids it. oneDNN, which runs
 then ends the process with an illegal instruction. A child process finds out. ``ONEDNN_MAX_CPU_ISA`` takes effect if it is set
 before oneDNN's first kernel runs; it may be set after torch is imported.
 
-``python -P processor.py`` prints the assignment for a shell, or nothing where none is needed, without loading torch itself.
+``python -P processor.py``, where the package can be imported, prints the assignment for a shell, or nothing where none is
+needed, without loading torch itself.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import platform
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from checkmate._cache import Cache
+
 VARIABLE = "ONEDNN_MAX_CPU_ISA"
 
+_DEFAULT = "default"  # works, or no limit helps
 _LIMITS = ("AVX512_CORE_BF16", "AVX512_CORE", "AVX2")  # all without AMX, the fastest first
 _KERNELS = """
 import torch
@@ -38,16 +40,12 @@ def working_isa(probe: Sequence[str] | None = None, folder: Path | None = None) 
     Takes some seconds the first time on a machine, and is then read from ``folder``, by default the user's cache. ``probe`` is
     the command that must survive, by default one matmul and one convolution with torch.
     """
-    path = (folder or _cache_folder()) / f"isa-{_fingerprint()}.json"
-    try:
-        known = json.loads(path.read_text())
-        if known is None or known in _LIMITS:
-            return known  # type: ignore[no-any-return]
-    except (OSError, ValueError, TypeError):
-        pass
-    found = _search(probe or [sys.executable, "-c", _KERNELS])
-    _remember(path, found)
-    return found
+    cache, key = Cache(folder), _fingerprint()
+    found = cache.read("isa", key, _isa_from)
+    if found is None:
+        found = _search(probe or [sys.executable, "-c", _KERNELS])
+        cache.write("isa", key, found)
+    return None if found == _DEFAULT else found
 
 
 def use_working_isa() -> str | None:
@@ -58,10 +56,16 @@ def use_working_isa() -> str | None:
     return f"oneDNN's default bfloat16 kernels end the process on this machine: {VARIABLE}={isa} is set"
 
 
-def _search(probe: Sequence[str]) -> str | None:
+def _search(probe: Sequence[str]) -> str:
     if _status(probe, None) >= 0:  # an error that is no signal has another cause, which a limit does not cure
-        return None
-    return next((limit for limit in _LIMITS if _status(probe, limit) == 0), None)
+        return _DEFAULT
+    return next((limit for limit in _LIMITS if _status(probe, limit) == 0), _DEFAULT)
+
+
+def _isa_from(text: str) -> str:
+    if text not in (_DEFAULT, *_LIMITS):
+        raise ValueError(f"{text!r:.60} is no instruction set")
+    return text
 
 
 def _status(probe: Sequence[str], limit: str | None) -> int:
@@ -70,11 +74,6 @@ def _status(probe: Sequence[str], limit: str | None) -> int:
     if limit is not None:
         environment[VARIABLE] = limit
     return subprocess.run(probe, env=environment, capture_output=True, check=False).returncode
-
-
-def _cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "checkmate"
 
 
 def _fingerprint() -> str:
@@ -90,16 +89,6 @@ def _fingerprint() -> str:
         torch = ""
     described = "\n".join([torch, platform.machine(), platform.release(), *announced])
     return hashlib.sha256(described.encode()).hexdigest()[:16]
-
-
-def _remember(path: Path, isa: str | None) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
-            json.dump(isa, file)
-        os.replace(file.name, path)
-    except OSError:
-        return  # a cache that cannot be written is no reason to fail
 
 
 if __name__ == "__main__":

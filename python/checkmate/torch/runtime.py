@@ -21,6 +21,7 @@ import checkmate
 from checkmate.torch.fused.kernels import FusedKernel
 from checkmate.torch.fx_utils import call, nodes_in
 from checkmate.torch.ir import Program
+from checkmate.torch.pause import Pause, Snapshot
 from checkmate.torch.schedule import Invocation, Randomness, Run, Schedule
 
 VARIABLE = "CHECKMATE_RUNTIME"  # c++ (by default, where it can) or python
@@ -36,6 +37,32 @@ def release_memory() -> None:
     extension = _extension()
     if extension is not None:
         extension.release_memory()
+
+
+class OutsideCount:
+    """Counts what is allocated outside of steps. One at a time; nothing is counted where the runtime cannot be used."""
+
+    def __init__(self) -> None:
+        self._extension = _extension()
+        if self._extension is not None:
+            self._extension.start_counting()
+
+    def since_last(self) -> tuple[int, int]:
+        """The most bytes that were held since the last call, and those that are held now."""
+        return (0, 0) if self._extension is None else self._extension.held_outside()
+
+    def stop(self) -> None:
+        """Counts no longer."""
+        if self._extension is not None:
+            self._extension.stop_counting()
+
+
+def outside_of_arenas(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor, or a copy of it, if it lies in the memory that steps share."""
+    extension = _extension()
+    if extension is None or tensor.is_sparse or not extension.in_arena(tensor):
+        return tensor
+    return tensor.clone()
 
 
 @functools.cache
@@ -67,7 +94,8 @@ def _folder() -> Path:
 class NativeStep:
     """A schedule as a program of the runtime.
 
-    `results` are the values that a run returns. `replaced` may put other functions in the place of those that are not ops.
+    `results` are the values that a run returns. `replaced` may put other functions in the place of those that are not ops. With
+    `pauses`, a run waits where the program pauses.
     """
 
     def __init__(
@@ -76,8 +104,11 @@ class NativeStep:
         schedule: Schedule,
         results: Sequence[fx.Node],
         replaced: Callable[[Any], Any] = lambda target: target,
+        *,
+        pauses: bool = False,
     ) -> None:
         self._extension = extension
+        self._pauses = pauses
         self._replaced = replaced
         self._program = schedule.program
         self.slots: dict[fx.Node, int] = {}  # where each value is
@@ -101,7 +132,9 @@ class NativeStep:
             state = self._random.setdefault(run.unit, len(self._random))
         remember = state if run.randomness is Randomness.REMEMBER else None
         repeat = state if run.randomness is Randomness.REPEAT else None
-        self.native.end_run([self.slot(node) for node in run.drops], self._program.units[run.unit].effect, remember, repeat)
+        unit = self._program.units[run.unit]
+        effect = unit.effect and getattr(unit.node.target, "writes", True)
+        self.native.end_run([self.slot(node) for node in run.drops], effect, remember, repeat)
 
     def _begin(self, invocations: Sequence[Invocation]) -> None:
         self.native.begin_run()
@@ -110,11 +143,17 @@ class NativeStep:
 
     def _invoke(self, invocation: Invocation) -> None:
         target = invocation.target
+        if isinstance(target, Pause) and self._pauses:
+            shown = [self.slot(node) for node in nodes_in(invocation.args)]
+            self.native.pause(shown, [self.slot(node) for _, node in invocation.results])
+            return
         if isinstance(target, FusedKernel) and (native := target.native) is not None:
             arguments, recipe, returned = native
             slots = [self.slot(node) for node in invocation.args]
             self.native.call_compiled(arguments, recipe.operand_count, recipe.actions, returned, slots, self._results(invocation))
             return
+        if isinstance(target, Snapshot):
+            target = torch.ops.aten.clone.default
         if isinstance(target, torch._ops.OpOverload):
             args, kwargs = fx.map_arg([list(invocation.args), invocation.kwargs], self._reference)
             schema = target._schema

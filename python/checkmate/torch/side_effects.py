@@ -22,13 +22,14 @@ _CONTAINERS = (dict, OrderedDict, list, set)  # and no types of libraries, which
 Attributes = dict[tuple[str, str], Any]  # of each module and name, the value
 
 
-def check_hooks(state: ModelState) -> None:
-    """Hooks of the backward pass would run once, on fake tensors, and never again."""
+def check_hooks(state: ModelState, of_parameters: bool) -> None:
+    """Hooks of the backward pass would run once, on fake tensors, and never again; those of parameters, unless autograd delivers
+    their gradients."""
     for name, parameter in zip(state.parameter_names, state.parameters(), strict=True):
-        if parameter._backward_hooks:
+        if of_parameters and parameter._backward_hooks:
             raise CaptureError(
-                f"parameter {name} has a hook on its gradient, which a planned step does not call: change the gradient after "
-                "the step, or use register_post_accumulate_grad_hook"
+                f"parameter {name} has a hook on its gradient, which a planned step does not call: compile with "
+                'deliver="backward", change the gradient after the step, or use register_post_accumulate_grad_hook'
             )
     for module, name in state.module_names.items():
         if module._backward_hooks or module._backward_pre_hooks:

@@ -7,30 +7,35 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
+from weakref import WeakSet
 
 import torch
 
 from checkmate import Error, Graph, Plan, SweepPoint
 from checkmate._core import write_file
 from checkmate.torch.checks import checked_batch
+from checkmate.torch.delivery import HeldGradients, with_history
 from checkmate.torch.distributed import Group
+from checkmate.torch.execution import Gradients
 from checkmate.torch.guards import Guard, ModelState
 from checkmate.torch.options import Options
 from checkmate.torch.pipeline import CompiledStep, Timings, build
-from checkmate.torch.runtime import release_memory
+from checkmate.torch.runtime import outside_of_arenas, release_memory
 from checkmate.torch.trace import LossFn
 
 
 class Step:
-    """`loss = step(*batch)`: loss, gradients in `.grad` and updated buffers, as after `loss.backward()`.
+    """`loss = step(*batch)`: loss, gradients in `.grad` and updated buffers, as after `loss.backward()`; with
+    ``deliver="backward"``, gradients come when that is called.
 
     Made by :func:`checkmate.compile`. A batch of another shape, a change between training and evaluation, frozen or unfrozen
     parameters, and gradients to add to each need a step of their own. It is captured and planned when it first comes, and
     remembered; the one that was used least recently makes room when there are more than ``MOST_REMEMBERED``. A warning says
     why, when steps are prepared again and again.
 
-    The loss, and what was returned in addition to it, carry no history.
+    What was returned in addition to the loss carries no history; the loss does with ``deliver="backward"`` only.
     """
 
     MOST_REMEMBERED = 16
@@ -46,6 +51,7 @@ class Step:
         self._state = ModelState(self.model)
         self._compiled: OrderedDict[Guard, CompiledStep] = OrderedDict()
         self._budgets: dict[bool, int] = {}  # in bytes, with and without gradients to add to
+        self._held: WeakSet[HeldGradients] = WeakSet()  # that their losses still hold
         self._preparations = 0
         self._next_warning = self.WARN_AFTER
         self._latest = self.prepare(example)
@@ -85,6 +91,8 @@ class Step:
 
     def __call__(self, *batch: Any) -> Any:
         """One step on a batch; its result is that of loss_fn."""
+        if self.options.deliver == "backward" and not torch.is_grad_enabled():
+            return self.loss_fn(self.model, *checked_batch(batch))  # no backward pass will come, so there is nothing to plan
         self._latest = self.prepare(batch)
         return self.execute(self._latest, batch)
 
@@ -115,15 +123,43 @@ class Step:
         """Those that the latest step writes into."""
         if self.options.optimizer is not None:
             return self._state.parameters()
-        written = self._latest.program.trace.updates
+        written = self._latest.trace.updates
         return [self._state.parameter(name) for name in self._state.parameter_names if name in written]
 
     def execute(self, compiled: CompiledStep, batch: Sequence[Any]) -> Any:
         """Runs a prepared step, whichever plan it has, on a batch like the one that it was prepared for."""
         self.group.broadcast_buffers(self._state.buffers())
+        if self.options.deliver == "backward":
+            return self._execute_and_hold(compiled, batch)
         returned = compiled(self._state, batch)
-        self.group.average([p.grad for p in self._state.parameters() if p.requires_grad and p.grad is not None])
+        if self.group.averages:
+            self.group.average(self._gradients())
         return returned
+
+    def _execute_and_hold(self, compiled: CompiledStep, batch: Sequence[Any]) -> Any:
+        """The step's gradients stay with its loss."""
+        self._leave_arenas()
+        made: Gradients = {}
+        returned = compiled(self._state, batch, made)
+        averages = self.group.averages  # now, as the forward pass of DistributedDataParallel asks for it
+        held = HeldGradients(made.values(), partial(self._delivered, averages))
+        self._held.add(held)
+        return with_history(returned, [self._state.parameter(name) for name in made], held)
+
+    def _delivered(self, averages: bool) -> None:
+        if averages:
+            self.group.average_after_backward(self._gradients)
+
+    def _leave_arenas(self) -> None:
+        """Gradients of earlier steps, delivered or not, make room for those of the next."""
+        for held in self._held:
+            held.leave_arenas()
+        for parameter in self._state.parameters():
+            if parameter.grad is not None:
+                parameter.grad = outside_of_arenas(parameter.grad)
+
+    def _gradients(self) -> list[torch.Tensor]:
+        return [p.grad for p in self._state.parameters() if p.requires_grad and p.grad is not None]
 
     def release(self) -> None:
         """Returns the memory in which steps run to the system, until the next one; gradients and other tensors that somebody

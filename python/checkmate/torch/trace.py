@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import torch
 import torch.fx.traceback
@@ -24,6 +24,7 @@ from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
 from torch.nn.utils.stateless import _reparametrize_module
 from torch.utils import _pytree as pytree
 
+from checkmate.torch.captured import Captured, renewed
 from checkmate.torch.checkpointing import plain_checkpoints
 from checkmate.torch.checks import check_foreign_parameters, check_trainable, checked_loss, loss_of, only_device
 from checkmate.torch.decisions import Decisions, known_value, value_is_known
@@ -35,52 +36,66 @@ from checkmate.torch.library_shims import as_in_eager
 from checkmate.torch.side_effects import Attributes, check_hooks, left_alone, may_count, refuse_counters
 from checkmate.torch.signature import Signature
 from checkmate.torch.strides import EagerLayouts
+from checkmate.torch.valueless import Valueless, device_without_values
 
 LossFn = Callable[..., Any]
 aten = torch.ops.aten
 
 
-@dataclass(frozen=True)
-class Trace:
-    """The functional graph of a step, and what its inputs and outputs stand for."""
+@dataclass(frozen=True, kw_only=True)
+class Trace(Captured):
+    """The functional graph of a step, and what its inputs and outputs stand for.
 
-    graph: fx.Graph
+    Inputs are in the order of the signature. Gradients are those of parameters that have one, and none to add to.
+    """
+
     signature: Signature
-    inputs: list[fx.Node]  # in the order of the signature
     loss: fx.Node
     extras: list[Any]  # the leaves of what was returned in addition to the loss: nodes or plain values
     extras_spec: pytree.TreeSpec | None  # None: the loss was returned alone
-    gradients: dict[str, Any]  # of the parameters that have one, and none to add to: a node; if sparse, [indices, values]
     updates: dict[str, fx.Node]  # what buffers, or parameters that the step writes into, are at the end
-    device: torch.device
     attributes: Attributes = field(default_factory=dict)  # that the step sets
-    held_bytes: int = 0  # in addition to the inputs, throughout: the state of an optimizer
 
     @property
     def outputs(self) -> list[fx.Node]:
         """What the step hands out."""
         return nodes_in([self.loss, self.extras, list(self.gradients.values()), list(self.updates.values())])
 
+    def over(self, graph: fx.Graph, inputs: list[fx.Node], new: Mapping[fx.Node, fx.Node]) -> Self:
+        """The same step over another graph, in which `new` are the outputs."""
+        return dataclasses.replace(
+            super().over(graph, inputs, new),
+            loss=new[self.loss],
+            extras=renewed(self.extras, new),
+            updates={name: new[node] for name, node in self.updates.items()},
+        )
 
-def trace_step(state: ModelState, loss_fn: LossFn, batch: Sequence[Any]) -> Trace:
+
+def trace_step(
+    state: ModelState, loss_fn: LossFn, batch: Sequence[Any], *, values: bool = True, accumulate: bool = True
+) -> Trace:
     """The step that `loss_fn(model, *batch)` and the backward pass after it take.
 
+    Without `values`, tensors may be fake, or on the meta device: those stand for tensors on the device of the others.
+
     Gradients that the parameters have already are inputs, and are added to as soon as the new ones are made: a plan counts
-    them as resident, and need not hold the new ones to the end.
+    them as resident, and need not hold the new ones to the end. Without `accumulate`, they only count: autograd
+    adds to them, and calls hooks, after the step.
 
     Leaves parameters, buffers, attributes of modules and the state of random generators as they were.
     """
     signature = Signature.of(state, batch)
     originals = signature.values(state, batch)
-    device = only_device([(signature.describe(i), t) for i, t in enumerate(originals)])
+    named = [(signature.describe(i), t) for i, t in enumerate(originals)]
+    device = only_device(named) if values else device_without_values(named)
     check_trainable(state.parameters())
-    check_hooks(state)
+    check_hooks(state, of_parameters=accumulate)
 
-    mode = EagerLayouts(allow_non_fake_inputs=True)
+    mode = EagerLayouts(allow_non_fake_inputs=True) if values else Valueless(device)
 
     def captured(recorder: _Recorder, inputs: list[torch.Tensor]) -> fx.GraphModule:
         with mode, torch.enable_grad(), plain_checkpoints(), Decisions(recorder.current_module):
-            return make_fx(_as_function(recorder.step))([_fake(mode, t) for t in inputs])
+            return make_fx(_as_function(recorder.step))([_fake(mode, t, device) for t in inputs])
 
     recorder = _Recorder(state, loss_fn, signature)
     with (
@@ -100,9 +115,9 @@ def trace_step(state: ModelState, loss_fn: LossFn, batch: Sequence[Any]) -> Trac
         _forget_questions(traced.graph)
         constants = held_tensors(traced)
         with mode, torch.no_grad(), torch.fx.traceback.preserve_node_meta():
-            fakes = [_fake(mode, t).detach() for t in [*originals, *constants.values()]]
+            fakes = [_fake(mode, t, device).detach() for t in [*originals, *constants.values()]]
             functional = make_fx(without_writes(traced, inputs=len(originals)))(*fakes)
-        trace = _Assembly(functional, recorder, list(constants.values())).trace(state, device)
+        trace = _Assembly(functional, recorder, list(constants.values())).trace(state, device, accumulate)
         return dataclasses.replace(trace, attributes=attributes)
 
 
@@ -110,9 +125,13 @@ def _as_function(step: Callable[[list[torch.Tensor]], Any]) -> Callable[[list[to
     return lambda flat: step(flat)  # noqa: PLW0108  (make_fx counts the arguments of methods wrongly)
 
 
-def _fake(mode: FakeTensorMode, tensor: torch.Tensor) -> torch.Tensor:
-    if isinstance(tensor, FakeTensor):
+def _fake(mode: FakeTensorMode, tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    if isinstance(tensor, FakeTensor) and tensor.fake_mode is mode:
         return tensor
+    if isinstance(tensor, FakeTensor) or tensor.device.type == "meta":
+        with mode:
+            like = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=device)
+            return like.requires_grad_(tensor.requires_grad)
     return mode.from_tensor(tensor.detach()).requires_grad_(tensor.requires_grad)
 
 
@@ -156,7 +175,9 @@ class _Recorder:
             self.graded.append(name)
             if gradient.is_sparse:
                 self.sparse.append(name)
-                outputs += [gradient._indices(), gradient._values()]
+                values = gradient._values()
+                outputs += [gradient._indices(), values.clone() if storage_address(values) in taken else values]
+                taken.add(storage_address(values))
             else:
                 outputs.append(_own_gradient(parameter, gradient, taken))
         return outputs
@@ -247,7 +268,7 @@ class _Assembly:
         self.signature = dataclasses.replace(recorder.signature, constants=tuple(constants))
         self.inputs = [node for node in self.graph.nodes if node.op == "placeholder"]
 
-    def trace(self, state: ModelState, device: torch.device) -> Trace:
+    def trace(self, state: ModelState, device: torch.device, accumulate: bool) -> Trace:
         recorder = self.recorder
         updates = self._take_writes()
         self._take_sparse_apart()
@@ -261,7 +282,8 @@ class _Assembly:
         gradients: dict[str, Any] = {
             name: [next(remaining), next(remaining)] if name in recorder.sparse else next(remaining) for name in recorder.graded
         }
-        accumulated = [name for name in state.names_with_gradient() if isinstance(gradients.get(name), fx.Node)]
+        existing = [name for name in state.names_with_gradient() if isinstance(gradients.get(name), fx.Node)]
+        accumulated = existing if accumulate else []
         for name in accumulated:
             self._accumulate(name, gradients.pop(name), state.gradient(name))
         return Trace(
@@ -274,6 +296,7 @@ class _Assembly:
             gradients=gradients,
             updates=updates,
             device=device,
+            held={} if accumulate else {"gradients to add to": sum(state.gradient(name).nbytes for name in existing)},
         )
 
     def _take_writes(self) -> dict[str, fx.Node]:

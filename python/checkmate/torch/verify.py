@@ -147,13 +147,13 @@ def verify(
     with _restored(step) as restore:
         runs = _Runs(step, planned, restore, repeats)
         ours, kept, *others = (
-            runs.result(lambda: step.execute(planned, batch)),
-            runs.result(lambda: step.execute(keep_all.generated(), batch)),  # by code of its own
+            runs.result(lambda: _whole(step, planned, batch)),
+            runs.result(lambda: _whole(step, keep_all.generated(), batch)),  # by code of its own
             *([runs.result(lambda: _eager(step, batch))] if eager else []),
         )
         runs.time(
-            (ours, lambda: step.execute(planned, batch)),
-            (kept, lambda: step.execute(keep_all, batch)),
+            (ours, lambda: _whole(step, planned, batch)),
+            (kept, lambda: _whole(step, keep_all, batch)),
             *((plain, lambda: _eager(step, batch)) for plain in others),
         )
         plain = others[0] if others else None
@@ -184,7 +184,10 @@ def _reference_gradients(step: Step, batch: Sequence[Any]) -> list[torch.Tensor 
     model = copy.deepcopy(step.model).double()
     model.zero_grad()
     precise = pytree.tree_map_only(torch.Tensor, lambda t: t.double() if t.is_floating_point() else t, tuple(batch))
-    loss_of(step.loss_fn(model, *precise)).backward()
+    try:
+        loss_of(step.loss_fn(model, *precise)).backward()
+    except RuntimeError as error:
+        raise Error(f"the model does not run in double precision, leave out reference=True: {error}") from error
     return [None if p.grad is None else p.grad.cpu() for p in model.parameters()]
 
 
@@ -204,13 +207,21 @@ def _resident(step: Step, planned: CompiledStep, batch: Sequence[Any], restore: 
 
     def run() -> None:
         restore()
-        step.execute(planned, batch)
+        _whole(step, planned, batch)
 
     def prepare() -> None:
         restore()
         step.release()
 
     return resident_bytes(prepare, run, 30 + 20 * seconds)
+
+
+def _whole(step: Step, compiled: CompiledStep, batch: Sequence[Any]) -> Any:
+    """The step with what delivers its gradients."""
+    returned = step.execute(compiled, batch)
+    if step.options.deliver == "backward":
+        loss_of(returned).backward()
+    return returned
 
 
 def _eager(step: Step, batch: Sequence[Any]) -> Any:

@@ -1,7 +1,10 @@
 #include "solve/api/auto.h"
 
+#include <deque>
 #include <future>
+#include <system_error>
 
+#include "core/guarded.h"
 #include "solve/anneal/anneal.h"
 #include "solve/baselines/baselines.h"
 #include "solve/baselines/keep_all.h"
@@ -20,18 +23,18 @@ namespace checkmate {
 namespace {
 
 /// Quick methods first, then those that search for plans and those that search for bounds, in parallel and on
-/// one blackboard. Each is a file of its own; this file only decides what runs when.
+/// one blackboard. Each is a file of its own; this file only decides what runs when. A method that breaks is
+/// left out: the others go on.
 class Portfolio {
  public:
   explicit Portfolio(const SearchContext& search)
       : incumbent_(search),
         quiet_(search.options),
-        search_(search.with_options(quiet_).with_stop(stop_.get_token())),
+        search_(search.with_options(without_reports(quiet_)).with_stop(stop_.get_token())),
         on_stop_(search.stop_token(), [this] { stop_.request_stop(); }),
         on_enough_(incumbent_.enough(), [this] { stop_.request_stop(); }) {}
 
   Outcome run() {
-    quiet_.on_progress = {};  // only the incumbent reports progress
     start();
     if (!incumbent_.done()) free_order() ? search_free_order() : search_fixed_order();
     return incumbent_.outcome();
@@ -41,100 +44,171 @@ class Portfolio {
   static constexpr std::size_t kTiny = 12;
   static constexpr std::size_t kSmall = 2000;
 
+  /// Only the incumbent reports progress.
+  static const SolveOptions& without_reports(SolveOptions& options) {
+    options.on_progress = {};
+    return options;
+  }
   bool free_order() const { return search_.options.order == Order::kFree; }
+  bool by_moves() const { return search_.by_moves(); }
   std::size_t ops() const { return search_.graph.op_count(); }
+  std::uint64_t threads() const { return static_cast<std::uint64_t>(search_.options.threads); }
 
-  void start() {
-    take(solve_keep_all(search_), "keep-all");
-    if (!search_.options.start.empty()) incumbent_.offer(search_.options.start, "start");
-    if (!incumbent_.done()) raise_knapsack_bound(search_, incumbent_);
-    if (!incumbent_.done() && ops() <= kTiny) take(solve_brute(search_), "brute");
-    if (!incumbent_.done()) segmented_start(search_, incumbent_);
-    if (!incumbent_.done() && (ops() <= kSmall || !incumbent_.has_plan())) {
-      take(cheapest_baseline(search_.part(0.1)), {});
-    }
+  template <class Work>
+  static void attempt(Incumbent& board, std::string_view method, const Work& work) {
+    if (!board.done()) protect(board, method, work);
+  }
+  template <class Work>
+  static void protect(Incumbent& board, std::string_view method, const Work& work) {
+    const Result<void> done = guarded([&]() -> Result<void> {
+      work();
+      return {};
+    });
+    if (!done) board.note_failure(method, done.error());
   }
 
-  void look_for_least_budget() {
-    const std::size_t most_sets = search_.by_moves() ? 10'000 : 500'000;
+  void start() {
+    Incumbent& board = incumbent_;
+    protect(board, "keep-all", [&] { take(board, solve_keep_all(search_), "keep-all"); });
+    protect(board, "start", [&] {
+      if (!search_.options.start.empty()) board.offer(search_.options.start, "start");
+    });
+    attempt(board, "knapsack-bound", [&] { raise_knapsack_bound(search_, board); });
+    attempt(board, "brute", [&] {
+      if (ops() <= kTiny) take(board, solve_brute(search_), "brute");
+    });
+    attempt(board, "the segmented start", [&] { segmented_start(search_, board); });
+    attempt(board, "baselines", [&] {
+      if (ops() <= kSmall || !board.has_plan()) take(board, cheapest_baseline(search_.part(0.1)), {});
+    });
+  }
+
+  void look_for_least_budget(Incumbent& board) {
+    const std::size_t most_sets = by_moves() ? 10'000 : 500'000;
     LeastBudget least = least_budget(search_.part(0.3), most_sets, search_.options.budget);
-    if (least.needed > search_.options.budget)
-      incumbent_.prove_infeasible(least.needed, std::move(least.detail));
-    if (least.sufficient) incumbent_.note_peak(*least.sufficient);
+    if (least.needed > search_.options.budget) board.prove_infeasible(least.needed, std::move(least.detail));
+    if (least.sufficient) board.note_peak(*least.sufficient);
     // The plan has a small peak because it recomputes nearly everything, over and over.
     constexpr std::size_t kMostSteps = 4000;
     if (least.steps && least.steps->size() <= kMostSteps)
       least.steps = prune_recomputations(search_, std::move(*least.steps));
-    if (least.steps) incumbent_.offer(std::move(*least.steps), "least-budget");
+    if (least.steps) board.offer(std::move(*least.steps), "least-budget");
   }
 
   /// Methods for chains, and those that determine whether there is a plan at all.
-  void look_closer() {
-    if (!incumbent_.done() && ops() <= kSmall) take(solve_chain_dp(search_.part(0.1)), "chain-dp");
-    if (!incumbent_.done()) {
+  void look_closer(Incumbent& board) {
+    attempt(board, "chain-dp", [&] {
+      if (ops() <= kSmall) take(board, solve_chain_dp(search_.part(0.1)), "chain-dp");
+    });
+    attempt(board, "chain-bound", [&] {
       if (const std::optional<Cost> bound = chain_bound(search_.part(0.2)))
-        incumbent_.raise_bound(*bound, "chain-bound");
-    }
-    if (!incumbent_.done() && !incumbent_.has_plan()) look_for_least_budget();
+        board.raise_bound(*bound, "chain-bound");
+    });
+    attempt(board, "least-budget", [&] {
+      if (!board.has_plan()) look_for_least_budget(board);
+    });
     // Where the others have not finished, and the graph is small enough to try everything.
     constexpr std::size_t kMostStates = 1'000'000;
-    if (!incumbent_.done()) take(solve_brute(search_.part(0.2), kMostStates), "brute");
+    attempt(board, "brute", [&] { take(board, solve_brute(search_.part(0.2), kMostStates), "brute"); });
   }
 
-  void take(Outcome outcome, std::string_view source) {
-    if (outcome.steps) incumbent_.offer(std::move(*outcome.steps), source.empty() ? outcome.method : source);
-    if (outcome.needed) incumbent_.prove_infeasible(*outcome.needed, outcome.detail);
-    if (outcome.lower_bound) incumbent_.raise_bound(*outcome.lower_bound, source);
-    if (outcome.sufficient) incumbent_.note_peak(*outcome.sufficient);
+  static void take(Incumbent& board, Outcome outcome, std::string_view source) {
+    if (outcome.steps) board.offer(std::move(*outcome.steps), source.empty() ? outcome.method : source);
+    if (outcome.needed) board.prove_infeasible(*outcome.needed, outcome.detail);
+    if (outcome.lower_bound) board.raise_bound(*outcome.lower_bound, source);
+    if (outcome.sufficient) board.note_peak(*outcome.sufficient);
+  }
+
+  void look_for_plans(Incumbent& board, double share, std::uint64_t seed) {
+    attempt(board, "anneal", [&] { anneal(search_.part(share), board, seed); });
+  }
+  void look_for_bounds(Incumbent& board, double share) {
+    attempt(board, "sparse-milp", [&] { improve_bounds(search_.part(share), board); });
   }
 
   void search_fixed_order() {
     const std::uint64_t seed = search_.options.seed;
-    if (search_.options.threads == 1) return take_turns();
-    side_by_side([&](std::uint64_t member) {
-      if (member == 1) {
-        look_closer();
-        improve_bounds(search_, incumbent_);
-      }
-      anneal(search_, incumbent_, seed + member);
+    const double half = by_moves() ? 0.5 : 1;
+    const bool shared = threads() > 1 && side_by_side([&](std::uint64_t member, Incumbent& board) {
+                          if (member == 1) {
+                            look_closer(board);
+                            look_for_bounds(board, 1);
+                          }
+                          look_for_plans(board, half, seed + member);
+                        });
+    if (!shared) return take_turns();
+    if (!by_moves()) return;
+    side_by_side([&](std::uint64_t member, Incumbent& board) {
+      look_for_plans(board, half, seed + threads() + member);
     });
   }
 
   /// Plans and bounds in turn, each turn longer than the one before.
   void take_turns() {
     std::uint64_t seed = search_.options.seed;
-    anneal(search_.part(0.005), incumbent_, seed++);
-    look_closer();
-    const std::vector<double> turns =
-        search_.by_moves() ? std::vector{0.45} : std::vector{0.01, 0.05, 0.2, 0.5};
+    look_for_plans(incumbent_, 0.005, seed++);
+    look_closer(incumbent_);
+    const std::vector<double> turns = by_moves() ? std::vector{0.45} : std::vector{0.01, 0.05, 0.2, 0.5};
     for (const double share : turns) {
-      anneal(search_.part(share), incumbent_, seed++);
-      if (!incumbent_.done()) improve_bounds(search_.part(2 * share), incumbent_);
+      look_for_plans(incumbent_, share, seed++);
+      look_for_bounds(incumbent_, 2 * share);
     }
-    anneal(search_.part(search_.by_moves() ? 0.5 : 1), incumbent_, seed);
+    look_for_plans(incumbent_, by_moves() ? 0.5 : 1, seed);
   }
 
   /// A plan of the fixed order is a plan of the free order too, and the better start on tight training
   /// graphs.
   void search_free_order() {
     const std::uint64_t seed = search_.options.seed;
-    side_by_side([&](std::uint64_t member) {
-      if (member + 1 == static_cast<std::uint64_t>(search_.options.threads)) {
-        anneal(search_.part(0.2), incumbent_, seed + member);
-        look_closer();
-      }
-      anneal_free_order(search_.part(search_.by_moves() ? 0.8 : 1), incumbent_, seed + member);
+    const auto move_first_runs = [&](Incumbent& board, double share, std::uint64_t member) {
+      attempt(board, "anneal", [&] { anneal_free_order(search_.part(share), board, seed + member); });
+    };
+    const auto begin = [&](std::uint64_t member, Incumbent& board) {
+      look_for_plans(board, 0.2, seed + member);
+      look_closer(board);
+    };
+    const auto alone = [&] {
+      begin(0, incumbent_);
+      move_first_runs(incumbent_, by_moves() ? 0.8 : 1, 0);
+    };
+    if (threads() == 1) return alone();
+    const double half = by_moves() ? 0.4 : 1;
+    const bool shared = side_by_side([&](std::uint64_t member, Incumbent& board) {
+      if (member == 1) begin(member, board);
+      move_first_runs(board, half, member);
     });
+    if (!shared) return alone();
+    if (!by_moves()) return;
+    side_by_side(
+        [&](std::uint64_t member, Incumbent& board) { move_first_runs(board, half, threads() + member); });
   }
 
+  /// Runs the members on a thread each. With a limit of moves, each works on a board of its own, and what
+  /// they found is put together when all have ended, one after the other: so the same seed gives the same
+  /// answer, whoever was faster. False, with nothing done, where the system gives no second thread.
   template <class Member>
-  void side_by_side(const Member& member) {
+  bool side_by_side(const Member& member) {
+    std::deque<Incumbent> boards;
+    for (std::uint64_t index = 0; by_moves() && index < threads(); ++index)
+      boards.emplace_back(search_).take_over(incumbent_);
+    const auto work = [&](std::uint64_t index) {
+      member(index, boards.empty() ? incumbent_ : boards[index]);
+    };
     std::vector<std::future<void>> others;
-    for (int other = 1; other < search_.options.threads; ++other) {
-      others.push_back(std::async(std::launch::async, member, static_cast<std::uint64_t>(other)));
+    try {
+      while (others.size() + 1 < threads())
+        others.push_back(std::async(std::launch::async, work, std::uint64_t{others.size() + 1}));
+    } catch (const std::system_error&) {  // fewer threads than asked for are better than no plan
+      if (others.empty() && boards.empty()) return false;
     }
-    member(0);
+    work(0);
+    for (std::size_t index = others.size() + 1; index < boards.size(); ++index) work(index);
     for (std::future<void>& other : others) other.get();
+    for (const Incumbent& board : boards) {
+      incumbent_.take_over(board);
+      incumbent_.count_moves(board.outcome().moves);
+    }
+    return true;
   }
 
   Incumbent incumbent_;

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 
+#include "checkmate/budget.h"
 #include "checkmate/simulate.h"
 #include "checkmate/structural_minimum.h"
 #include "checkmate/validate.h"
+#include "core/guarded.h"
 #include "core/text.h"
 #include "core/try.h"
 #include "solve/api/solvers.h"
@@ -20,11 +22,23 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kStatusNames = {"optimal", "feasible", "infeasible", "unknown"};
 
-Result<void> check_options(const SolveOptions& options) {
+struct ReasonText {
+  std::string_view name, sentence;
+};
+constexpr std::array kReasons = std::to_array<ReasonText>({
+    {"gap_closed", "the gap asked for is closed"},
+    {"infeasible", "it is proven that no plan fits"},
+    {"cancelled", "it was cancelled"},
+    {"time_limit", "the time limit"},
+    {"moves_limit", "the limit of moves"},
+    {"exhausted", "the method had nothing left to try"},
+});
+
+Result<void> check_options(const Graph& graph, const SolveOptions& options) {
   const auto invalid = [](std::string message) {
     return Error{ErrorCode::kInvalidArgument, std::move(message)};
   };
-  if (options.budget <= Bytes{0})
+  if (options.budget < Bytes{0} || (options.budget == Bytes{0} && !needs_no_memory(graph)))
     return invalid(fmt::format("budget must be positive, got {}", options.budget.count()));
   if (!(options.time_limit.count() > 0)) return invalid("the time limit must be positive");
   if (options.threads < 1) return invalid(fmt::format("threads must be at least 1, got {}", options.threads));
@@ -68,7 +82,17 @@ void replay(const Graph& graph, const SolveOptions& options, std::vector<OpId> s
   result.cost = simulation->cost;
   result.peak = simulation->peak;
   result.plan = std::move(*plan);
-  result.status = result.cost == result.lower_bound ? Status::kOptimal : Status::kFeasible;
+  result.status = *result.cost == result.lower_bound ? Status::kOptimal : Status::kFeasible;
+}
+
+StopReason stop_reason(const SearchContext& search, const Outcome& outcome, const SolveResult& result) {
+  if (result.status == Status::kInfeasible) return StopReason::kInfeasible;
+  if (result.cost && relative_gap(*result.cost, result.lower_bound) <= search.options.gap)
+    return StopReason::kGapClosed;
+  if (search.stop_token().stop_requested()) return StopReason::kCancelled;
+  if (outcome.stop_reason) return *outcome.stop_reason;
+  if (search.stopped()) return StopReason::kTimeLimit;
+  return search.by_moves() && outcome.moves > 0 ? StopReason::kMovesLimit : StopReason::kExhausted;
 }
 
 /// Where there is no plan: what every plan needs and what suffices, as far as short searches can tell.
@@ -86,9 +110,53 @@ void bracket_least_budget(const SearchContext& search, SolveResult& result) {
   result.sufficient = sufficient_budget(search, *result.needed, known);
 }
 
+void answer_infeasible(const SearchContext& search, const StructuralMinimum& minimum, SolveResult& result) {
+  const Bytes by_itself = search.graph.fixed_bytes() + minimum.bytes;
+  result.status = Status::kInfeasible;
+  result.stop_reason = StopReason::kInfeasible;
+  result.needed = by_itself;
+  result.detail = describe(search.graph, minimum);
+  bracket_least_budget(search, result);
+  if (*result.needed > by_itself) {
+    result.detail +=
+        fmt::format("; everything that must be in memory at once needs {}", exact(*result.needed));
+  }
+}
+
+void run(const SearchContext& search, const Solver& solver, SolveResult& result) {
+  Outcome outcome = solver.run(search);
+  result.first_plan_seconds = outcome.first_plan_seconds.value_or(search.seconds());
+  result.detail = std::move(outcome.detail);
+  if (!outcome.method.empty()) result.method = outcome.method;
+  if (outcome.lower_bound) result.lower_bound = std::max(result.lower_bound, *outcome.lower_bound);
+  result.sufficient = outcome.sufficient;
+  result.moves = outcome.moves;
+  result.needed = outcome.needed;
+  if (outcome.steps) {
+    replay(search.graph, search.options, std::move(*outcome.steps), result);
+    // A plan of the class costs no less than the bound: what a float says beyond it is tolerance.
+    if (outcome.stage_lower_bound)
+      outcome.stage_lower_bound = std::min(*outcome.stage_lower_bound, *result.cost);
+  } else if (outcome.needed) {
+    result.status = Status::kInfeasible;
+    bracket_least_budget(search, result);
+  }
+  result.stage_lower_bound = outcome.stage_lower_bound;
+  result.stop_reason = stop_reason(search, outcome, result);
+  search.report_last(
+      [&] { return result.plan ? result.plan->steps : std::vector<OpId>(); },
+      {search.seconds(), result.cost, result.lower_bound, result.method, result.stage_lower_bound});
+}
+
 }  // namespace
 
 std::string_view to_string(Status status) { return kStatusNames.at(static_cast<std::size_t>(status)); }
+
+std::string_view to_string(StopReason reason) { return kReasons.at(static_cast<std::size_t>(reason)).name; }
+
+std::string_view describe(StopReason reason) {
+  return kReasons.at(static_cast<std::size_t>(reason)).sentence;
+}
 
 double overhead(const Graph& graph, Cost cost) {
   const auto base = static_cast<double>(graph.keep_all_cost().count());
@@ -101,49 +169,36 @@ double relative_gap(Cost cost, Cost lower_bound) {
              : static_cast<double>((cost - lower_bound).count()) / static_cast<double>(cost.count());
 }
 
-Result<SolveResult> solve(const Graph& graph, const SolveOptions& options, std::stop_token stop) {
-  CHECKMATE_TRY(check_options(options));
-  CHECKMATE_TRY(const Solver* const solver, find_solver(options.method));
-  const SearchContext search(graph, options, std::move(stop));
-  SolveResult result;
-  result.method = options.method;
-  result.lower_bound = graph.keep_all_cost();
+std::optional<Plan> Progress::plan() const {
+  std::vector<OpId> steps = source == nullptr ? std::vector<OpId>() : source->steps();
+  if (steps.empty()) return std::nullopt;
+  Result<Plan> plan = plan_from_steps(source->graph, std::move(steps));
+  return plan ? std::optional(std::move(*plan)) : std::nullopt;
+}
 
-  const StructuralMinimum minimum = structural_minimum(graph);
-  if (graph.fixed_bytes() + minimum.bytes > options.budget) {
-    result.status = Status::kInfeasible;
-    result.needed = graph.fixed_bytes() + minimum.bytes;
-    result.detail = describe(graph, minimum);
-    bracket_least_budget(search, result);
-    if (*result.needed > graph.fixed_bytes() + minimum.bytes) {
-      result.detail +=
-          fmt::format("; everything that must be in memory at once needs {}", exact(*result.needed));
+void Progress::stop() const {
+  if (source != nullptr) std::stop_source(source->stop).request_stop();
+}
+
+Result<SolveResult> solve(const Graph& graph, const SolveOptions& options, std::stop_token stop) {
+  return guarded([&]() -> Result<SolveResult> {
+    CHECKMATE_TRY(check_options(graph, options));
+    CHECKMATE_TRY(const Solver* const solver, find_solver(options.method));
+    std::stop_source cancel;
+    const std::stop_callback on_stop(stop, [&] { cancel.request_stop(); });
+    const SearchContext search(graph, options, cancel.get_token(), cancel);
+    SolveResult result;
+    result.method = options.method;
+    result.lower_bound = graph.keep_all_cost();
+    const StructuralMinimum minimum = structural_minimum(graph);
+    if (graph.fixed_bytes() + minimum.bytes > options.budget) {
+      answer_infeasible(search, minimum, result);
+    } else {
+      run(search, *solver, result);
     }
     result.seconds = search.seconds();
     return result;
-  }
-  Outcome outcome = solver->run(search);
-  result.first_plan_seconds = outcome.first_plan_seconds.value_or(search.seconds());
-  result.detail = std::move(outcome.detail);
-  if (!outcome.method.empty()) result.method = outcome.method;
-  if (outcome.lower_bound) result.lower_bound = std::max(result.lower_bound, *outcome.lower_bound);
-  result.sufficient = outcome.sufficient;
-  result.moves = outcome.moves;
-  result.needed = outcome.needed;
-  if (outcome.steps) {
-    replay(graph, options, std::move(*outcome.steps), result);
-    // A plan of the class costs no less than the bound: what a float says beyond it is tolerance.
-    if (outcome.stage_lower_bound)
-      outcome.stage_lower_bound = std::min(*outcome.stage_lower_bound, result.cost);
-    if (options.on_progress)
-      options.on_progress({search.seconds(), result.cost, std::nullopt, result.method});
-  } else if (outcome.needed) {
-    result.status = Status::kInfeasible;
-    bracket_least_budget(search, result);
-  }
-  result.stage_lower_bound = outcome.stage_lower_bound;
-  result.seconds = search.seconds();
-  return result;
+  });
 }
 
 }  // namespace checkmate

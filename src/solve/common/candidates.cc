@@ -25,7 +25,10 @@ bool Candidates::offer(std::optional<std::vector<OpId>> steps) {
     if (!best_.steps) best_.first_plan_seconds = search_.seconds();
     best_.steps = std::move(steps);
     best_cost_ = simulation->cost;
-    search_.tell(best_cost_);
+    search_.report([this] { return *best_.steps; },
+                   [this] {
+                     return Progress{search_.seconds(), best_cost_, std::nullopt, search_.options.method};
+                   });
   }
   return true;
 }

@@ -1,13 +1,13 @@
 #include "solve/common/incumbent.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "checkmate/simulate.h"
 
 namespace checkmate {
-
-namespace {
 
 bool keeps_order(std::span<const OpId> steps) {
   std::uint32_t ran = 0;
@@ -17,8 +17,6 @@ bool keeps_order(std::span<const OpId> steps) {
   }
   return true;
 }
-
-}  // namespace
 
 Incumbent::Incumbent(const SearchContext& search)
     : search_(search),
@@ -30,34 +28,42 @@ bool Incumbent::offer(std::vector<OpId> steps, std::string_view source) {
   if (!plan) return false;
   const Result<Simulation> run = simulate(search_.graph, *plan);
   if (!run || (search_.options.order == Order::kFixed && !keeps_order(plan->steps))) return false;
-  const std::lock_guard lock(mutex_);
-  if (run->peak > search_.options.budget) {
-    sufficient_ = std::min(run->peak, sufficient_.value_or(run->peak));
-    if (run->cost < cost()) hint_ = std::move(plan->steps);
-    return false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (run->peak > search_.options.budget) {
+      sufficient_ = std::min(run->peak, sufficient_.value_or(run->peak));
+      if (run->cost < cost()) hint_ = std::move(plan->steps);
+      return false;
+    }
+    if (run->cost >= cost()) return false;
+    if (!first_plan_seconds_) first_plan_seconds_ = search_.seconds();
+    steps_ = std::move(plan->steps);
+    source_ = source;
+    cost_ = run->cost.count();
+    ++version_;
   }
-  if (run->cost >= cost()) return false;
-  if (!first_plan_seconds_) first_plan_seconds_ = search_.seconds();
-  steps_ = std::move(plan->steps);
-  source_ = source;
-  cost_ = run->cost.count();
-  ++version_;
   tell(source);
   return true;
 }
 
 void Incumbent::raise_bound(Cost bound, std::string_view source) {
-  const std::lock_guard lock(mutex_);
-  if (bound <= this->bound()) return;
-  bound_ = bound.count();
-  stage_bound_ = std::max(stage_bound_.load(), bound.count());
+  {
+    const std::lock_guard lock(mutex_);
+    if (bound <= this->bound()) return;
+    bound_ = bound.count();
+    stage_bound_ = std::max(stage_bound_.load(), bound.count());
+  }
   tell(source);
 }
 
-void Incumbent::raise_stage_bound(Cost bound) {
-  const std::lock_guard lock(mutex_);
-  stage_proven_ = true;
-  stage_bound_ = std::max(stage_bound_.load(), bound.count());
+void Incumbent::raise_stage_bound(Cost bound, std::string_view source) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stage_proven_ && bound <= stage_bound()) return;
+    stage_proven_ = true;
+    stage_bound_ = std::max(stage_bound_.load(), bound.count());
+  }
+  tell(source);
 }
 
 void Incumbent::prove_infeasible(Bytes least, std::string detail) {
@@ -76,6 +82,11 @@ void Incumbent::note_peak_of(std::vector<OpId> steps) {
   const Result<Plan> plan = plan_from_steps(search_.graph, std::move(steps));
   const Result<Simulation> run = plan ? simulate(search_.graph, *plan) : plan.error();
   if (run) note_peak(run->peak);
+}
+
+void Incumbent::note_failure(std::string_view source, const Error& error) {
+  const std::lock_guard lock(mutex_);
+  if (failure_.empty()) failure_ = fmt::format("without {}: {}", source, error.message);
 }
 
 double Incumbent::gap() const { return has_plan() ? relative_gap(cost(), std::min(bound(), cost())) : 1; }
@@ -112,14 +123,32 @@ Outcome Incumbent::outcome() const {
     outcome.needed = needed_;
     if (outcome.detail.empty()) outcome.detail = "no plan within the budget was found";
   }
+  if (!failure_.empty()) outcome.detail += (outcome.detail.empty() ? "" : "; ") + failure_;
   return outcome;
+}
+
+void Incumbent::take_over(const Incumbent& other) {
+  Outcome found = other.outcome();
+  {
+    const std::scoped_lock lock(mutex_, other.mutex_);
+    if (failure_.empty()) failure_ = other.failure_;
+  }
+  if (found.steps) offer(std::move(*found.steps), found.method);
+  if (found.needed) prove_infeasible(*found.needed, other.detail_);
+  if (found.sufficient) note_peak(*found.sufficient);
+  if (found.stage_lower_bound) raise_stage_bound(*found.stage_lower_bound, found.method);
+  raise_bound(*found.lower_bound, found.method);
 }
 
 void Incumbent::tell(std::string_view source) {
   if (has_plan() && gap() <= search_.options.gap) enough_.request_stop();
-  if (!search_.options.on_progress) return;
-  const std::optional<Cost> best = has_plan() ? std::optional(cost()) : std::nullopt;
-  search_.options.on_progress({search_.seconds(), best, bound(), source});
+  search_.report([this] { return steps(); },
+                 [&] {
+                   Progress progress{search_.seconds(), std::nullopt, bound(), source};
+                   if (has_plan()) progress.cost = cost();
+                   if (stage_proven_) progress.stage_bound = stage_bound();
+                   return progress;
+                 });
 }
 
 }  // namespace checkmate

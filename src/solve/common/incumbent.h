@@ -3,6 +3,7 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,9 @@
 #include "solve/common/solver.h"
 
 namespace checkmate {
+
+/// Whether first runs come in index order.
+bool keeps_order(std::span<const OpId> steps);
 
 /// The best plan and the best bounds of one search: the blackboard that searches for plans and searches for
 /// bounds share. Thread-safe.
@@ -24,13 +28,17 @@ class Incumbent {
   /// No plan of the order is cheaper than this.
   void raise_bound(Cost bound, std::string_view source);
   /// No plan of the paper's class is cheaper than this.
-  void raise_stage_bound(Cost bound);
+  void raise_stage_bound(Cost bound, std::string_view source);
   /// No plan of the order fits the budget: none fits in less than `least` bytes, which is above the budget.
   void prove_infeasible(Bytes least, std::string detail);
   /// A plan with this peak exists, though it is over the budget.
   void note_peak(Bytes peak);
   /// The same for the peak of these runs, which must be a plan of the order.
   void note_peak_of(std::vector<OpId> steps);
+  /// All that another incumbent of the same search knows, but its moves. No other thread may use that one.
+  void take_over(const Incumbent& other);
+  /// The method broke: the search goes on without it, and the outcome says so.
+  void note_failure(std::string_view source, const Error& error);
   void count_moves(std::uint64_t moves) { moves_ += moves; }
 
   bool has_plan() const { return cost() < kNone; }
@@ -54,10 +62,12 @@ class Incumbent {
 
   Outcome outcome() const;
 
+  const SearchContext& search() const { return search_; }
+
   static constexpr Cost kNone{INT64_MAX};
 
  private:
-  void tell(std::string_view source);
+  void tell(std::string_view source);  // without the lock: callbacks take their time, and ask for steps()
 
   const SearchContext search_;
   mutable std::mutex mutex_;
@@ -66,13 +76,13 @@ class Incumbent {
   std::atomic<std::int64_t> stage_bound_;
   std::atomic<std::uint64_t> version_{0};
   std::atomic<std::uint64_t> moves_{0};
-  bool stage_proven_ = false;  // by the paper's class alone
+  std::atomic<bool> stage_proven_{false};  // by the paper's class alone
   std::vector<OpId> steps_;
   std::optional<std::vector<OpId>> hint_;
   std::string_view source_;
   std::optional<double> first_plan_seconds_;
   std::optional<Bytes> sufficient_, needed_;
-  std::string detail_;
+  std::string detail_, failure_;
   std::stop_source enough_;
 };
 

@@ -5,11 +5,10 @@
 
 namespace checkmate {
 
-/// Limits, threads, seed and stop token of the search, for HiGHS.
+/// Limits, seed and stop token of the search, for HiGHS.
 inline LinearOptions linear_options(const SearchContext& search) {
   LinearOptions options;
   options.time_limit = search.seconds_left();
-  options.threads = search.options.threads;
   options.seed = search.options.seed;
   options.stop = search.stop_token();
   return options;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <stop_token>
 
 #include "checkmate/solve.h"
+#include "solve/common/reporter.h"
 
 namespace checkmate {
 
@@ -13,9 +15,14 @@ class SearchContext {
  public:
   using Clock = std::chrono::steady_clock;
   SearchContext(const Graph& search_graph, const SolveOptions& search_options, std::stop_token stop)
+      : SearchContext(search_graph, search_options, std::move(stop), std::stop_source(std::nostopstate)) {}
+  /// A callback can stop `cancel`.
+  SearchContext(const Graph& search_graph, const SolveOptions& search_options, std::stop_token stop,
+                std::stop_source cancel)
       : graph(search_graph),
         options(search_options),
         stop_(std::move(stop)),
+        reporter_(std::make_shared<Reporter>(search_options.on_progress, std::move(cancel))),
         end_(search_options.time_limit.count()),
         moves_(search_options.moves) {}
 
@@ -53,13 +60,19 @@ class SearchContext {
   std::uint64_t moves() const { return moves_; }  ///< of annealing; 0: no limit
   bool by_moves() const { return moves_ > 0; }    ///< then nothing may depend on the clock
   const std::stop_token& stop_token() const { return stop_; }
-  /// Reports a plan within the budget to the caller.
-  void tell(Cost cost) const {
-    if (options.on_progress) options.on_progress({seconds(), cost, std::nullopt, options.method});
+  /// Tells the caller, where it listens, what `look` sees; `steps` are those of the best plan. Late reports
+  /// are dropped.
+  template <class Look>
+  void report(std::function<std::vector<OpId>()> steps, const Look& look) const {
+    if (!stopped()) reporter_->report(graph, std::move(steps), look);
+  }
+  void report_last(std::function<std::vector<OpId>()> steps, const Progress& progress) const {
+    reporter_->report_last(graph, std::move(steps), progress);
   }
 
  private:
   std::stop_token stop_;
+  std::shared_ptr<Reporter> reporter_;
   Clock::time_point start_ = Clock::now();
   double end_;
   std::uint64_t moves_;

@@ -20,6 +20,8 @@ struct Outcome {
   std::string detail = {};
   std::string_view method = {};  ///< where a method ran others: the one that found the plan
   std::uint64_t moves = 0;       ///< of annealing
+  /// Where the method knows better than the clock: too little time for its next step, a limit of work.
+  std::optional<StopReason> stop_reason = {};
 };
 
 struct Solver {

@@ -1,14 +1,10 @@
 #include "solve/paper/milp.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cmath>
-
-#include "checkmate/validate.h"
+#include "core/guarded.h"
 #include "lp/linear_program.h"
 #include "lp/safe_bound.h"
 #include "solve/baselines/baselines.h"
+#include "solve/common/child_process.h"
 #include "solve/common/linear_options.h"
 #include "solve/common/prune_recomputations.h"
 #include "solve/paper/lp_round.h"
@@ -17,108 +13,123 @@
 namespace checkmate {
 namespace {
 
-/// Whether the steps hold the order and the budget, in whole bytes: HiGHS's tolerances do not count.
-bool fits(const SearchContext& search, const std::vector<OpId>& steps, Order order) {
-  const Result<Plan> plan = plan_from_steps(search.graph, steps);
-  return plan && validate(search.graph, *plan, search.options.budget, order).empty();
-}
+constexpr std::string_view kName = "milp";
 
-Cost cost_of(const Graph& graph, const std::vector<OpId>& steps) {
-  Cost sum;
-  for (const OpId op : steps) sum += graph.cost(op);
-  return sum;
-}
-
-Outcome explain(const LinearSolution& solution) {
+std::string explain(const LinearSolution& solution) {
   switch (solution.status) {
     case LinearSolution::Status::kInfeasible:
-      return {.detail =
-                  "no plan of the paper's class (each op at most once per stage, in index order) fits the "
-                  "budget"};
+      return "no plan of the paper's class (each op at most once per stage, in index order) fits the budget";
     case LinearSolution::Status::kFailed:
-      return {.detail = "HiGHS gave up for numerical reasons"};
+      return "HiGHS gave up for numerical reasons";
     default:
-      return {.detail = "stopped before the first plan"};
+      return "stopped before the first plan";
   }
 }
 
-/// The caller's plan or the cheapest baseline's; where no baseline fits, rounding's.
-Outcome best_start(const SearchContext& search) {
+/// Offers the caller's plan and the cheapest baseline's; where no baseline fits, rounding's.
+void offer_starts(const SearchContext& search, Incumbent& incumbent) {
+  if (!search.options.start.empty()) incumbent.offer(search.options.start, kName);
   Outcome baseline = cheapest_baseline(search);
   if (baseline.steps) {
     baseline.steps = prune_recomputations(search, std::move(*baseline.steps));
   } else if (!search.stopped()) {
     baseline = solve_lp_round(search);
   }
-  const std::vector<OpId>& given = search.options.start;
-  if (given.empty() || !fits(search, given, search.options.order)) return baseline;
-  if (baseline.steps && cost_of(search.graph, *baseline.steps) <= cost_of(search.graph, given))
-    return baseline;
-  return {.steps = given};
+  if (baseline.steps) incumbent.offer(std::move(*baseline.steps), kName);
+  if (baseline.sufficient) incumbent.note_peak(*baseline.sufficient);
 }
 
-}  // namespace
+/// The plan in the model's columns; nothing without one that the stages know: first runs in index order.
+std::vector<double> start_of(const StageModel& model, const Incumbent& incumbent) {
+  const std::vector<OpId> steps = incumbent.steps();
+  return !steps.empty() && keeps_order(steps) ? model.columns_of(steps) : std::vector<double>{};
+}
 
-Outcome solve_milp(const SearchContext& search) {
-  const Partition partition = search.options.free_stages ? Partition::kFree : Partition::kFrontier;
-  if (std::optional<std::string> refusal = stage_model_refusal(search.graph, partition))
-    return {.detail = *refusal};
-  const Outcome start = partition == Partition::kFrontier ? best_start(search) : Outcome{};
-  Outcome outcome{.steps = start.steps, .first_plan_seconds = start.first_plan_seconds};
-  // Building the model alone takes about a microsecond a column, and cannot be interrupted.
-  const double building = 1e-6 * static_cast<double>(StageModel::column_estimate(search.graph, partition));
-  if (search.stopped() || search.seconds_left() < building) {
-    outcome.detail = "the time limit is too short for the paper's model of this graph";
-    return outcome;
-  }
+Partition partition_of(const SearchContext& search) {
+  return search.options.free_stages ? Partition::kFree : Partition::kFrontier;
+}
+
+/// HiGHS does not look up while it presolves, nor while it solves the first relaxation of a branch and bound:
+/// a second for some 30,000 columns.
+Outcome run_model(const SearchContext& search, Incumbent& incumbent, const Method& method) {
+  constexpr std::size_t kDeaf = 5'000;
+  const std::size_t columns = StageModel::column_estimate(search.graph, partition_of(search));
+  return columns < kDeaf ? method(search, incumbent) : run_in_child(search, incumbent, method);
+}
+
+/// The plan, or why there is none.
+Outcome search_model(const SearchContext& search, Incumbent& incumbent) {
+  const Partition partition = partition_of(search);
   const StageModel model(search.graph, {.budget = search.options.budget, .partition = partition});
   LinearSolver solver(model.program());
-  // The stages know no other order of first runs.
-  const bool in_stages = start.steps && fits(search, *start.steps, Order::kFixed);
-  const std::vector<double> columns = in_stages ? model.columns_of(*start.steps) : std::vector<double>{};
+  const std::vector<double> start = start_of(model, incumbent);
+  const auto raise_bound = [&](double bound) {
+    if (search.options.order != Order::kFixed) return;
+    if (const std::optional<Cost> safe = safe_bound(search.graph, model.cost_of(bound)))
+      incumbent.raise_stage_bound(*safe, kName);
+  };
   LinearOptions options = linear_options(search);
   options.relative_gap = search.options.gap;
-  options.start = columns;
+  options.start = start;
   options.on_progress = [&](const LinearProgress& progress) {
-    if (!search.options.on_progress) return;
-    const bool found = progress.best < LinearProgram::kInfinity;
-    search.options.on_progress(
-        {.seconds = search.seconds(),
-         .cost = found ? std::optional(Cost{std::llround(model.cost_of(progress.best))}) : std::nullopt,
-         .bound = std::nullopt,
-         .method = "milp",
-         .stage_bound = safe_bound(search.graph, model.cost_of(progress.bound))});
+    if (!progress.values.empty()) incumbent.offer(model.steps_of(progress.values), kName);
+    raise_bound(progress.bound);
   };
   const LinearSolution solution = solver.solve(options);
-
-  if (!solution.values.empty()) {
-    std::vector<OpId> steps = model.steps_of(solution.values);
-    const bool better =
-        !outcome.steps || cost_of(search.graph, steps) < cost_of(search.graph, *outcome.steps);
-    if (better && fits(search, steps, search.options.order)) outcome.steps = std::move(steps);
-  }
-  if (!outcome.steps) outcome = explain(solution);
-  if (search.options.order == Order::kFixed)
-    outcome.stage_lower_bound = safe_bound(search.graph, model.cost_of(solution.bound));
+  if (!solution.values.empty()) incumbent.offer(model.steps_of(solution.values), kName);
+  raise_bound(solution.bound);
+  Outcome outcome = incumbent.outcome();
+  if (!outcome.steps) outcome.detail = explain(solution);
+  if (solution.status == LinearSolution::Status::kStopped) outcome.stop_reason = StopReason::kTimeLimit;
   return outcome;
 }
 
-Outcome solve_lp_bound(const SearchContext& search) {
-  const Partition partition = search.options.free_stages ? Partition::kFree : Partition::kFrontier;
-  if (std::optional<std::string> refusal = stage_model_refusal(search.graph, partition))
-    return {.detail = *refusal};
-  const StageModel model(search.graph, {.budget = search.options.budget, .partition = partition});
+Outcome relax_model(const SearchContext& search, Incumbent& /*incumbent*/) {
+  const StageModel model(search.graph, {.budget = search.options.budget, .partition = partition_of(search)});
   LinearSolver solver(model.program());
   LinearOptions options = linear_options(search);
   options.relax = true;
   const LinearSolution solution = solver.solve(options);
   Outcome outcome{.detail = "this method only computes a lower bound, not a plan"};
-  if (solution.status == LinearSolution::Status::kInfeasible) outcome.detail = explain(solution).detail;
-  if (solution.status == LinearSolution::Status::kStopped)
+  const bool failed = solution.status == LinearSolution::Status::kFailed;
+  if (failed || solution.status == LinearSolution::Status::kInfeasible) outcome.detail = explain(solution);
+  if (solution.status == LinearSolution::Status::kStopped) {
     outcome.detail = "stopped before the relaxation was solved";
+    outcome.stop_reason = StopReason::kTimeLimit;
+  }
   if (search.options.order == Order::kFixed)
     outcome.stage_lower_bound = safe_bound(search.graph, model.cost_of(solution.bound));
   return outcome;
+}
+
+}  // namespace
+
+Outcome solve_milp(const SearchContext& search) {
+  if (std::optional<std::string> refusal = stage_model_refusal(search.graph, partition_of(search)))
+    return {.detail = *refusal};
+  Incumbent incumbent(search);
+  if (!search.options.free_stages) offer_starts(search, incumbent);
+  if (incumbent.enough().stop_requested()) {
+    if (search.options.order == Order::kFixed) incumbent.raise_stage_bound(incumbent.bound(), kName);
+    return incumbent.outcome();
+  }
+  Outcome outcome;
+  const Result<void> searched = guarded([&]() -> Result<void> {
+    outcome = run_model(search, incumbent, search_model);
+    return {};
+  });
+  if (!searched) {
+    incumbent.note_failure("HiGHS", searched.error());
+    outcome = incumbent.outcome();
+  }
+  return outcome;
+}
+
+Outcome solve_lp_bound(const SearchContext& search) {
+  if (std::optional<std::string> refusal = stage_model_refusal(search.graph, partition_of(search)))
+    return {.detail = *refusal};
+  Incumbent incumbent(search);
+  return run_model(search, incumbent, relax_model);
 }
 
 }  // namespace checkmate

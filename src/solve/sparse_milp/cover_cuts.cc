@@ -86,9 +86,12 @@ class Cover {
 std::vector<std::int64_t> units(const Knapsack& knapsack, std::int64_t rest) {
   constexpr std::size_t kMost = 8;
   constexpr double kPart = 0.01;
+  constexpr std::int64_t kMostUnits = 1'000'000;  // of more, floating point takes more than kRounding
   std::vector<Item> parts;
   for (const Item& item : knapsack.items) {
-    if (item.dropped > kPart && item.dropped < 1 - kPart && item.bytes < rest) parts.push_back(item);
+    if (item.dropped > kPart && item.dropped < 1 - kPart && item.bytes < rest &&
+        item.bytes >= rest / kMostUnits)
+      parts.push_back(item);
   }
   std::stable_sort(parts.begin(), parts.end(), [](const Item& a, const Item& b) {
     return static_cast<double>(a.bytes) * a.dropped > static_cast<double>(b.bytes) * b.dropped;

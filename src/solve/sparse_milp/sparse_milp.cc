@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/guarded.h"
 #include "solve/baselines/baselines.h"
 #include "solve/common/prune_recomputations.h"
 #include "solve/sparse_milp/sparse_track.h"
@@ -96,8 +97,14 @@ Outcome solve_sparse_milp(const SearchContext& search) {
     incumbent.offer(small ? prune_recomputations(search, std::move(*start.steps)) : std::move(*start.steps),
                     start.method);
   }
-  if (!incumbent.done()) improve_bounds(search, incumbent);
-  return incumbent.outcome();
+  const Result<void> improved = guarded([&]() -> Result<void> {
+    if (!incumbent.done()) improve_bounds(search, incumbent);
+    return {};
+  });
+  if (!improved) incumbent.note_failure("bounds", improved.error());
+  Outcome outcome = incumbent.outcome();
+  if (search.by_moves()) outcome.stop_reason = StopReason::kMovesLimit;
+  return outcome;
 }
 
 }  // namespace checkmate

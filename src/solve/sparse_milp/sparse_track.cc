@@ -63,7 +63,7 @@ bool SparseTrack::done() const {
   constexpr double kLeastGap = 1.01e-6;
   const double gap = scope_ == Scope::kEveryPlan ? incumbent_.gap() : incumbent_.stage_gap();
   return exhausted_ || incumbent_.done() || search_.stopped() ||
-         gap <= std::max(search_.options.gap, kLeastGap);
+         (incumbent_.has_plan() && gap <= std::max(search_.options.gap, kLeastGap));
 }
 
 double SparseTrack::time_until(double until) const {
@@ -118,7 +118,7 @@ void SparseTrack::raise_bound(const SparseModel& model, double objective) {
   if (scope_ == Scope::kEveryPlan) {
     incumbent_.raise_bound(*bound, kName);
   } else {
-    incumbent_.raise_stage_bound(*bound);
+    incumbent_.raise_stage_bound(*bound, kName);
   }
 }
 
@@ -251,7 +251,6 @@ bool SparseTrack::branch(double seconds) {
   options.time_limit -= deaf_seconds(model.program(), columns_per_moment());
   if (options.time_limit < kShortest) return false;
   if (!repeatable_) options.time_limit = std::min(options.time_limit, seconds);
-  options.threads = 1;
   options.relative_gap = relative_gap();
   options.start = start;
   options.enough = [&] { return done(); };
@@ -294,7 +293,6 @@ void SparseTrack::check_infeasible(bool relaxed) {
   const SparseModel model(graph_, {.budget = budget + Bytes{room.count() / kShare + 1},
                                    .moments = {moments_.begin(), moments_.end()}});
   LinearOptions options = linear_options(search_);
-  options.threads = 1;
   options.relax = relaxed;
   if (LinearSolver(model.program()).solve(options).status != LinearStatus::kInfeasible) return;
   incumbent_.prove_infeasible(

@@ -82,6 +82,59 @@ TEST(Portfolio, OneThreadAndALimitOfMovesRepeatTheSameSearch) {
   }
 }
 
+TEST(Portfolio, SeveralThreadsAndALimitOfMovesRepeatTheSameSearch) {
+  const Graph graph = zoo::build("random_layered?n=80&seed=7").value();
+  for (const Order order : {Order::kFixed, Order::kFree}) {
+    SolveOptions three = options(graph, "75%", 3);
+    three.order = order;
+    three.moves = 10'000;
+    const SolveResult first = solve(graph, three).value();
+    const SolveResult second = solve(graph, three).value();
+    ASSERT_TRUE(first.plan);
+    EXPECT_EQ(first.plan, second.plan);
+    EXPECT_EQ(first.lower_bound, second.lower_bound);
+    EXPECT_EQ(first.moves, second.moves);
+    EXPECT_EQ(first.stop_reason, StopReason::kMovesLimit);
+  }
+}
+
+TEST(Portfolio, ASlowCallbackDoesNotHoldUpTheSearch) {
+  const Graph graph = zoo::build("resnet50").value();
+  for (const int threads : {1, 2}) {
+    SolveOptions slow = options(graph, "30%", threads);
+    slow.time_limit = std::chrono::seconds(1);
+    std::optional<Progress> last;
+    slow.on_progress = [&](const Progress& progress) {
+      last = progress;
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    };
+    const SolveResult result = solve(graph, slow).value();
+    EXPECT_LT(result.seconds, 8);  // 1, one report in time, and the last; there are dozens of plans
+    ASSERT_TRUE(last);
+    EXPECT_EQ(last->cost, result.cost);
+    EXPECT_EQ(last->bound, result.lower_bound);
+  }
+}
+
+TEST(Portfolio, ACallbackCanTakeThePlanAndStopTheSearch) {
+  const Graph graph = zoo::build("resnet50").value();
+  SolveOptions two = options(graph, "30%", 2);
+  two.time_limit = std::chrono::hours(1);
+  std::optional<Plan> taken;
+  two.on_progress = [&](const Progress& progress) {
+    const std::optional<Plan> plan = progress.plan();
+    EXPECT_EQ(plan.has_value(), progress.cost.has_value());
+    if (!plan) return;
+    EXPECT_LE(simulate(graph, *plan)->cost, *progress.cost);  // another thread may have found a better one
+    EXPECT_TRUE(validate(graph, *plan, two.budget).empty());
+    taken = plan;
+    progress.stop();
+  };
+  const SolveResult result = solve(graph, two).value();  // or the test runs for an hour
+  EXPECT_EQ(result.stop_reason, StopReason::kCancelled);
+  EXPECT_TRUE(taken);
+}
+
 TEST(Portfolio, ProvesSmallNetworksOptimal) {
   const Graph graph = zoo::build("vgg16").value();
   EXPECT_EQ(solve(graph, options(graph, "90%", 2))->status, Status::kOptimal);

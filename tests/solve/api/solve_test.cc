@@ -10,6 +10,12 @@
 #include "support/graphs.h"
 
 namespace checkmate {
+
+/// What a failure is about; by default it would be the bytes of the struct.
+static std::ostream& operator<<(std::ostream& stream, const MethodInfo& method) {
+  return stream << method.name;
+}
+
 namespace {
 
 using testing::below;
@@ -208,6 +214,39 @@ TEST(Solve, ReportsTheIncumbent) {
   EXPECT_EQ(told, result->cost);
 }
 
+TEST(Solve, TellsWhyItStopped) {
+  const Graph chain = testing::chain(8);
+  const auto reason = [](const Graph& graph, const SolveOptions& options, std::stop_token stop = {}) {
+    return solve(graph, options, std::move(stop))->stop_reason;
+  };
+  EXPECT_EQ(reason(chain, {.budget = Bytes{100}}), StopReason::kGapClosed);
+  EXPECT_EQ(reason(testing::fork(), {.budget = Bytes{5}}), StopReason::kInfeasible);
+  EXPECT_EQ(reason(chain, {.budget = Bytes{1}}), StopReason::kInfeasible);  // of one op alone
+  EXPECT_EQ(reason(chain, {.budget = Bytes{5}, .method = "keep-all"}), StopReason::kExhausted);
+
+  const Graph large = zoo::build("random_layered?n=200&seed=7").value();
+  SolveOptions options{.budget = parse_budget(large, "70%").value()};
+  options.time_limit = std::chrono::milliseconds(100);
+  EXPECT_EQ(reason(large, options), StopReason::kTimeLimit);
+  options.time_limit = std::chrono::minutes(1);
+  std::stop_source stop;
+  options.on_progress = [&](const Progress&) { stop.request_stop(); };
+  EXPECT_EQ(reason(large, options, stop.get_token()), StopReason::kCancelled);
+  options.on_progress = {};
+  options.moves = 1000;
+  EXPECT_EQ(reason(large, options), StopReason::kMovesLimit);
+  // Its model has some 200 x 200 columns: a microsecond is over before they are there.
+  options = {.budget = options.budget, .method = "milp", .time_limit = std::chrono::microseconds(1)};
+  EXPECT_EQ(reason(large, options), StopReason::kTimeLimit);
+}
+
+TEST(Solve, HasNoCostAndNoPeakWithoutAPlan) {
+  const SolveResult none = solved(testing::chain(8), "keep-all", Bytes{5});
+  EXPECT_FALSE(none.plan);
+  EXPECT_EQ(none.cost, std::nullopt);
+  EXPECT_EQ(none.peak, std::nullopt);
+}
+
 TEST(Solve, AutoTellsWhichMethodWon) {
   EXPECT_EQ(solved(testing::chain(6), "auto", Bytes{100}).method, "keep-all");
 }
@@ -252,6 +291,19 @@ Graph dear_chain() {
 TEST_P(Conformance, NeverReturnsAPlanThatCostsTooMuchToCount) {
   const SolveResult result = solved(dear_chain(), GetParam().name, Bytes{5});
   EXPECT_TRUE(!result.plan || result.cost > Cost{0});
+}
+
+TEST(Solve, PlansAGraphOfNoBytesInNoMemory) {
+  GraphBuilder builder("of 0 bytes");
+  const TensorId x =
+      builder.add_op_with_output({.name = "f", .cost = Cost{1}, .inputs = {}, .outputs = {}}, Bytes{0});
+  builder.add_op_with_output({.name = "g", .cost = Cost{2}, .inputs = {x}, .outputs = {}}, Bytes{0});
+  const Graph graph = std::move(builder).build().value();
+  for (const MethodInfo& method : methods()) {
+    const SolveResult result = solve(graph, {.budget = Bytes{0}, .method = std::string(method.name)}).value();
+    EXPECT_NE(result.status, Status::kInfeasible) << method.name;
+  }
+  EXPECT_EQ(solve(graph, {.budget = Bytes{0}})->status, Status::kOptimal);
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ TEST(Incumbent, BoundsOnlyRise) {
   EXPECT_EQ(board.incumbent.bound(), Cost{5});
   EXPECT_EQ(board.incumbent.stage_bound(), Cost{5});
   EXPECT_EQ(board.incumbent.outcome().stage_lower_bound, std::nullopt);  // nobody spoke of the paper's class
-  board.incumbent.raise_stage_bound(Cost{7});
+  board.incumbent.raise_stage_bound(Cost{7}, "stages");
   EXPECT_EQ(board.incumbent.outcome().stage_lower_bound, Cost{7});
   EXPECT_TRUE(board.incumbent.offer(x_again, "plan"));
   EXPECT_EQ(board.incumbent.gap(), 0);

@@ -1,8 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "checkmate/simulate.h"
-#include "checkmate/solve.h"
+#include <thread>
+
+#include "checkmate/checkmate.h"
 #include "support/graphs.h"
 
 namespace checkmate {
@@ -39,6 +40,31 @@ TEST(Milp, EqualsBruteForceOverItsClassOfPlans) {
     EXPECT_TRUE(!rounded.plan || (rounded.cost >= milp.cost && rounded.peak <= budget));
   }
   EXPECT_LT(dearer, 25U) << "the paper's class loses on about 3% of small graphs";
+}
+
+/// HiGHS looks up neither in presolve nor in the first relaxation, which take a minute on this model.
+TEST(Milp, EndsWhenAskedWhateverHighsDoes) {
+  const Graph graph = zoo::build("resnet50").value();
+  SolveOptions options{.budget = parse_budget(graph, "40%").value(), .method = "milp"};
+  for (const bool cancelled : {true, false}) {
+    std::stop_source stop;
+    options.time_limit = std::chrono::milliseconds(cancelled ? 300'000 : 3'000);
+    const std::jthread canceller([&] {
+      std::this_thread::sleep_for(std::chrono::seconds(3));
+      if (cancelled) stop.request_stop();
+    });
+    const SolveResult result = solve(graph, options, stop.get_token()).value();
+    EXPECT_LT(result.seconds, 20);
+    EXPECT_TRUE(result.plan);  // the baseline that it starts from
+    EXPECT_EQ(result.stop_reason, cancelled ? StopReason::kCancelled : StopReason::kTimeLimit);
+  }
+}
+
+TEST(Milp, AGapOfOneStopsAtTheFirstPlan) {
+  const Graph graph = zoo::build("resnet50").value();
+  SolveOptions options{.budget = parse_budget(graph, "40%").value(), .method = "milp", .gap = 1};
+  options.time_limit = std::chrono::hours(1);  // or the test runs for an hour
+  EXPECT_EQ(solve(graph, options)->stop_reason, StopReason::kGapClosed);
 }
 
 TEST(Milp, SaysThatItsClassHasNoPlanWhereAnotherHas) {

@@ -214,6 +214,47 @@ TEST(SparseMilp, SaysNothingInFreeOrder) {
   EXPECT_FALSE(incumbent.has_plan());
 }
 
+/// Tensors of about 2^54 bytes next to tensors of a few: a training step in which gradients read what the
+/// forward part made.
+Graph sizes_far_apart(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  GraphBuilder builder("far apart");
+  const std::uint64_t ops = 10 + below(random, 4);
+  std::vector<TensorId> made;
+  for (std::uint64_t op = 0; op < ops; ++op) {
+    constexpr std::int64_t kLarge = std::int64_t{1} << 54;
+    const std::int64_t bytes = below(random, 2) == 0 ? kLarge + static_cast<std::int64_t>(below(random, 2))
+                                                     : 1 + static_cast<std::int64_t>(below(random, 9));
+    std::set<TensorId> inputs;
+    if (op > 0) inputs = {made.back(), made[below(random, op)], made[2 * op >= ops ? ops - 1 - op : op - 1]};
+    made.push_back(testing::add(builder, "op" + std::to_string(op),
+                                1 + static_cast<std::int64_t>(below(random, 50)), bytes,
+                                {inputs.begin(), inputs.end()}));
+  }
+  return std::move(builder).build().value();
+}
+
+TEST(SparseMilp, TakesSizesThatAreFarApart) {
+  for (std::uint64_t seed = 0; seed < share_of(200); ++seed) {
+    SCOPED_TRACE(seed);
+    const Graph graph = sizes_far_apart(seed);
+    const Bytes budget{keep_all_peak(graph).count() / 10 * 7};
+    const SolveResult result = testing::solved(graph, "sparse-milp", budget);
+    EXPECT_EQ(result.detail.find("bug"), std::string::npos) << result.detail;
+    const SolveResult best = testing::solved(graph, "brute", budget);
+    EXPECT_TRUE(!best.plan || result.lower_bound <= *best.cost);
+  }
+}
+
+TEST(SparseMilp, AGapOfOneStopsAtTheFirstPlan) {
+  const Graph graph = testing::late_use();
+  const SolveOptions options{.budget = Bytes{40}, .gap = 1};
+  const SearchContext search(graph, options, {});
+  Incumbent incumbent(search);
+  improve_bounds(search, incumbent);
+  EXPECT_TRUE(incumbent.has_plan());  // no plan yet is no gap of 1
+}
+
 TEST(SparseMilp, StopsWhenAsked) {
   const Graph graph = random_graph(1, 200, Features::all());
   const SolveOptions options{.budget = graph.fixed_bytes() + Bytes{keep_all_peak(graph).count() / 2}};

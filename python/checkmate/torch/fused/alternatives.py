@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import checkmate
 from checkmate import Graph, InfeasibleError, NoPlanError, Plan
-from checkmate.torch.cache import Cache
+from checkmate._cache import Cache
+from checkmate.torch.captured import Captured
 from checkmate.torch.costs import estimated_costs
 from checkmate.torch.fused.grouping import Late
 from checkmate.torch.fused.step import Fusible
@@ -17,41 +18,45 @@ from checkmate.torch.lowering import lower
 from checkmate.torch.options import Options
 from checkmate.torch.planning import given_plan
 from checkmate.torch.planning_graph import planning_graph
-from checkmate.torch.trace import Trace
 
 _SECONDS = 2.0  # of search, per way
 _GAP = 0.01  # estimates are no closer
+_MOST_SPARED = 1 << 53  # bytes: more than any machine has
 
 
-def choose(fusible: Fusible, finished: Callable[[Trace], Trace], options: Options, identity: str) -> tuple[Late, int | None]:
-    """The way, and the budget in bytes: a share is one of what the step takes if it keeps everything. `finished` adds what comes
-    after the backward pass. The choice is remembered for a step of the same `identity`."""
+def choose(fusible: Fusible, finished: Callable[[Captured], Captured], options: Options, identity: str) -> tuple[Late, int]:
+    """The way, and by how many bytes another way takes less without recomputation: shares are of that.
+
+    `finished` adds what comes after the backward pass. The choice is remembered for a step of the same `identity`.
+    """
     if options.budget is None and options.plan is None:
-        return Late.KEEP, None
+        return Late.KEEP, 0
     cache, key = (
         Cache(options.cache),
         f"{identity} {options.budget} {options.reserved_bytes} {options.order} {options.time_limit}",
     )
-    remembered = _choice_from(cache.read("fusions", key)) if options.plan is None else None
+    remembered = cache.read("fusions", key, _choice_from) if options.plan is None else None
     if remembered is not None:
         return remembered
     graphs = {late: _estimated(lower(finished(fusible.fused(late))), options) for late in Late}
-    budget = None if options.budget is None else graphs[Late.KEEP].parse_budget(options.budget)
+    peaks = {late: Plan.keep_all(graph).peak for late, graph in graphs.items()}
+    least = min(peaks, key=lambda late: peaks[late])
     if options.plan is not None:
-        return _planned_way(graphs, options), budget
-    assert budget is not None, "there is a budget, or a plan"
-    costs = {late: _cost(graph, budget, options) for late, graph in graphs.items()}
-    best = min(costs, key=lambda late: costs[late])
-    cache.write("fusions", key, [best.value, budget])
-    return best, budget
+        best = _planned_way(graphs, options)
+    else:
+        assert options.budget is not None, "there is a budget, or a plan"
+        budget = graphs[least].parse_budget(options.budget)
+        costs = {late: _cost(graph, budget, options) for late, graph in graphs.items()}
+        best = min(costs, key=lambda late: costs[late])
+        cache.write("fusions", key, json.dumps([best.value, peaks[best] - peaks[least]]))
+    return best, peaks[best] - peaks[least]
 
 
-def _choice_from(record: Any) -> tuple[Late, int] | None:
-    """What the cache says, if it can be that."""
-    match record:
-        case [str(way), int(budget)] if way in {late.value for late in Late} and 0 <= budget < 1 << 62:
-            return Late(way), budget
-    return None
+def _choice_from(text: str) -> tuple[Late, int]:
+    way, spared = json.loads(text)
+    if type(spared) is not int or not 0 <= spared < _MOST_SPARED:
+        raise ValueError(f"no step can spare {spared!r:.60} bytes")
+    return Late(way), spared
 
 
 def _estimated(program: Program, options: Options) -> Graph:

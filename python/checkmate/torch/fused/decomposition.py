@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import torch
 import torch.fx.traceback
@@ -15,14 +14,15 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
+from checkmate.torch.captured import Captured
 from checkmate.torch.fx_utils import call, value
 from checkmate.torch.strides import EagerLayouts
-from checkmate.torch.trace import Trace
 
 aten = torch.ops.aten
+C = TypeVar("C", bound=Captured)
 
 
-def decomposed(trace: Trace) -> tuple[Trace, FakeTensorMode]:
+def decomposed(trace: C) -> tuple[C, FakeTensorMode]:
     """The same step, and the mode of its fake tensors."""
     mode = EagerLayouts(shape_env=ShapeEnv())  # without one, Inductor remembers nothing
     with mode:
@@ -32,26 +32,7 @@ def decomposed(trace: Trace) -> tuple[Trace, FakeTensorMode]:
     traced.graph.eliminate_dead_code()
     inputs = [node for node in traced.graph.nodes if node.op == "placeholder"]
     (output,) = (node for node in traced.graph.nodes if node.op == "output")
-    return remapped(trace, traced.graph, inputs, dict(zip(trace.outputs, output.args[0], strict=True))), mode
-
-
-def remapped(trace: Trace, graph: fx.Graph, inputs: list[fx.Node], new: Mapping[fx.Node, fx.Node]) -> Trace:
-    """The trace over another graph, in which `new` are its outputs."""
-
-    def renewed(found: Any) -> Any:
-        if isinstance(found, (list, tuple)):
-            return [renewed(each) for each in found]
-        return new[found] if isinstance(found, fx.Node) else found
-
-    return dataclasses.replace(
-        trace,
-        graph=graph,
-        inputs=inputs,
-        loss=new[trace.loss],
-        extras=renewed(trace.extras),
-        gradients={name: renewed(each) for name, each in trace.gradients.items()},
-        updates={name: new[node] for name, node in trace.updates.items()},
-    )
+    return trace.over(traced.graph, inputs, dict(zip(trace.outputs, output.args[0], strict=True))), mode
 
 
 def _like(tensor: torch.Tensor) -> torch.Tensor:
@@ -59,7 +40,7 @@ def _like(tensor: torch.Tensor) -> torch.Tensor:
     return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=device)
 
 
-def _runner(trace: Trace) -> Callable[..., Any]:
+def _runner(trace: Captured) -> Callable[..., Any]:
     """A function that runs the step op by op, for a trace."""
 
     def run(*given: torch.Tensor) -> list[Any]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from checkmate.torch.captured import Captured
 from checkmate.torch.distributed import Group
 from checkmate.torch.fused.alternatives import choose
 from checkmate.torch.fused.compiling import compile_kernels
 from checkmate.torch.fused.inductor import compiler_is_there
 from checkmate.torch.fused.step import Fusible
 from checkmate.torch.ir import Program
+from checkmate.torch.library_shims import grouped_mm_of_any_type
 from checkmate.torch.lowering import lower
 from checkmate.torch.options import Options
-from checkmate.torch.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -22,26 +23,34 @@ class Fused:
     """A program whose kernels are compiled."""
 
     program: Program
-    options: Options  # with the budget in bytes
+    spared_bytes: int  # by which another way to fuse the step takes less without recomputation
     refused: dict[str, str]  # groups of ops that run one by one, and why
 
 
-def fuse(trace: Trace, finished: Callable[[Trace], Trace], options: Options, group: Group, identity: str) -> Fused | None:
+def fuse(
+    trace: Captured, finished: Callable[[Captured], Captured], options: Options, group: Group, identity: str
+) -> Fused | None:
     """All ranks of the group fuse the step in the same way. `identity` stands for the step; `finished` adds what comes after the
     backward pass. None, with a warning, where that is not possible."""
     if not compiler_is_there():
         return None
+    with grouped_mm_of_any_type():
+        return _fused(trace, finished, options, group, identity)
+
+
+def _fused(
+    trace: Captured, finished: Callable[[Captured], Captured], options: Options, group: Group, identity: str
+) -> Fused | None:
     try:
         fusible = Fusible(trace)
     except Exception as error:  # one of torch's rules, each of which is its own world
         reason = str(error).strip().partition("\n")[0]
         warnings.warn(f'the step cannot be fused ({type(error).__name__}: {reason}): kernels="aten" is taken', stacklevel=2)
         return None
-    late, budget = group.agree(identity, lambda: choose(fusible, finished, options, identity))
-    options = replace(options, budget=budget)
+    late, spared = group.agree(identity, lambda: choose(fusible, finished, options, identity))
     program = lower(finished(fusible.fused(late)))
     refused = compile_kernels(program, options)
     if refused:
         program = lower(finished(fusible.fused(late, refused.keys())))
         compile_kernels(program, options)
-    return Fused(program, options, refused)
+    return Fused(program, spared, refused)

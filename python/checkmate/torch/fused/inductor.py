@@ -32,5 +32,6 @@ def compiler_is_there() -> bool:
 def compile_graph(mode: FakeTensorMode, graph: fx.Graph) -> Compiled:
     """A function of a list of tensors, in the layouts of the graph's inputs. Inductor keeps it on disk."""
     fakes = [value(node) for node in graph.find_nodes(op="placeholder")]
-    with tracing(TracingContext(mode)), V.set_fake_mode(mode):
+    with warnings.catch_warnings(), tracing(TracingContext(mode)), V.set_fake_mode(mode):
+        warnings.simplefilter("ignore")  # torch's, of itself: where warnings are errors, they would end the compilation
         return cast(Compiled, compile_fx_inner(fx.GraphModule({}, graph), fakes))

@@ -11,25 +11,25 @@ import torch
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from checkmate.torch.fused.decomposition import decomposed, remapped
+from checkmate.torch.captured import Captured
+from checkmate.torch.fused.decomposition import decomposed
 from checkmate.torch.fused.grouping import Group, Late, grouped
 from checkmate.torch.fused.inductor import compile_graph
 from checkmate.torch.fused.kernels import NOT_FUSED, Kernels
 from checkmate.torch.fused.subgraphs import subgraph_of
 from checkmate.torch.fused.values import Values
 from checkmate.torch.fx_utils import call, getitem, is_getitem, origin, set_origin, value
-from checkmate.torch.trace import Trace
 
 
 class Fusible:
     """A step in ops that can be fused, for which there are several ways to do it."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Captured) -> None:
         trace, self._mode = decomposed(trace)
         self._values = Values(trace)
         self._kernels = Kernels(partial(compile_graph, self._mode))
 
-    def fused(self, late: Late, refused: Set[str] = frozenset()) -> Trace:
+    def fused(self, late: Late, refused: Set[str] = frozenset()) -> Captured:
         """The step over fused kernels, none of which is compiled yet. Groups with a refused key run op by op."""
         return _Fusing(self._values, self._mode, self._kernels, refused).trace(grouped(self._values, late))
 
@@ -46,7 +46,7 @@ class _Fusing:
         self.new: dict[fx.Node, fx.Node] = {}
         self.copies: dict[fx.Node, fx.Node] = {}  # of values, and views of these
 
-    def trace(self, groups: Sequence[Group]) -> Trace:
+    def trace(self, groups: Sequence[Group]) -> Captured:
         trace = self.values.trace
         for node in trace.inputs:
             self.new[node] = self.graph.node_copy(node)
@@ -58,7 +58,7 @@ class _Fusing:
                 self._add_op(group)
         outputs = {node: self._shown(node) for node in trace.outputs}
         self.graph.output(list(outputs.values()))
-        return remapped(trace, self.graph, inputs, outputs)
+        return trace.over(self.graph, inputs, outputs)
 
     def _add_fused(self, group: Group) -> None:
         results = [*group.made, *group.copies]

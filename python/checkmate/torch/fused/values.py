@@ -6,10 +6,10 @@ import torch
 from torch import fx
 from torch._inductor import lowering
 
+from checkmate.torch.captured import Captured
 from checkmate.torch.fused.ops import is_elementwise, is_reduction
 from checkmate.torch.fx_utils import is_getitem, origin, overload, storage_address, tensors_of, value
 from checkmate.torch.op_traits import has_effect, is_random
-from checkmate.torch.trace import Trace
 
 aten = torch.ops.aten
 
@@ -17,7 +17,7 @@ aten = torch.ops.aten
 class Values:
     """The nodes of a step. A value is a tensor with memory of its own; views belong to the value that they show."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Captured) -> None:
         self.trace = trace
         self.position = {node: i for i, node in enumerate(trace.graph.nodes)}
         self._value_at: dict[int, fx.Node] = {}

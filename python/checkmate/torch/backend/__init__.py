@@ -1,0 +1,1 @@
+"""`torch.compile(model, backend="checkmate")`: any training loop within a budget."""

@@ -1,0 +1,7 @@
+#include "checkmate/version.h"
+
+namespace checkmate {
+
+const char* version() { return CHECKMATE_VERSION; }
+
+}  // namespace checkmate

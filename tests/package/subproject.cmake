@@ -1,0 +1,27 @@
+# Configures the parent project, which has us by add_subdirectory().    -DSOURCE_DIR=  -DWORK_DIR=
+function(configure shared expected_kind)
+  set(build ${WORK_DIR}/${shared})
+  file(REMOVE_RECURSE ${build})
+  execute_process(COMMAND ${CMAKE_COMMAND} -S ${SOURCE_DIR}/tests/package/parent -B ${build} -G Ninja
+      -DCHECKMATE_DIR=${SOURCE_DIR} -DBUILD_SHARED_LIBS=${shared}
+    OUTPUT_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
+  if(NOT said MATCHES "checkmate::core is a ${expected_kind}")
+    message(FATAL_ERROR "BUILD_SHARED_LIBS=${shared} should give a ${expected_kind}:\n${said}")
+  endif()
+  file(STRINGS ${build}/CMakeCache.txt build_type REGEX "^CMAKE_BUILD_TYPE:")
+  if(NOT build_type STREQUAL "CMAKE_BUILD_TYPE:STRING=")
+    message(FATAL_ERROR "the parent has no build type, and now it has: ${build_type}")
+  endif()
+  file(STRINGS ${build}/build.ninja forced REGEX "FLAGS = .*(-Werror|-O3)")
+  if(forced)
+    list(GET forced 0 first)
+    message(FATAL_ERROR "the parent did not ask for these flags: ${first}")
+  endif()
+  file(STRINGS ${build}/checkmate/cmake_install.cmake installed REGEX "file\\(INSTALL")
+  if(installed)
+    message(FATAL_ERROR "the parent would install what is ours: ${installed}")
+  endif()
+endfunction()
+
+configure(ON SHARED_LIBRARY)
+configure(OFF STATIC_LIBRARY)
