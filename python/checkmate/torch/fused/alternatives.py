@@ -24,32 +24,39 @@ _GAP = 0.01  # estimates are no closer
 _MOST_SPARED = 1 << 53  # bytes: more than any machine has
 
 
-def choose(fusible: Fusible, finished: Callable[[Captured], Captured], options: Options, identity: str) -> tuple[Late, int]:
-    """The way, and by how many bytes another way takes less without recomputation: shares are of that.
+def choose(fusible: Fusible, finished: Callable[[Captured], Captured], options: Options, identity: str) -> list[tuple[Late, int]]:
+    """Ways to try in turn, and by how many bytes another way takes less without recomputation: shares are of that.
 
-    `finished` adds what comes after the backward pass. The choice is remembered for a step of the same `identity`.
+    `finished` adds what comes after the backward pass. The choice is remembered for a step of the same `identity`. There is more
+    than one where a plan is given: which way it is for may show only after kernels were compiled.
     """
     if options.budget is None and options.plan is None:
-        return Late.KEEP, 0
+        return [(Late.KEEP, 0)]
     cache, key = (
         Cache(options.cache),
         f"{identity} {options.budget} {options.reserved_bytes} {options.order} {options.time_limit}",
     )
     remembered = cache.read("fusions", key, _choice_from) if options.plan is None else None
     if remembered is not None:
-        return remembered
+        return [remembered]
     graphs = {late: _estimated(lower(finished(fusible.fused(late))), options) for late in Late}
     peaks = {late: Plan.keep_all(graph).peak for late, graph in graphs.items()}
     least = min(peaks, key=lambda late: peaks[late])
+    spared = {late: peak - peaks[least] for late, peak in peaks.items()}
     if options.plan is not None:
-        best = _planned_way(graphs, options)
-    else:
-        assert options.budget is not None, "there is a budget, or a plan"
-        budget = graphs[least].parse_budget(options.budget)
-        costs = {late: _cost(graph, budget, options) for late, graph in graphs.items()}
-        best = min(costs, key=lambda late: costs[late])
-        cache.write("fusions", key, json.dumps([best.value, peaks[best] - peaks[least]]))
-    return best, peaks[best] - peaks[least]
+        fitting_first = sorted(graphs, key=lambda late: not _is_for(options, graphs[late]))
+        return [(late, spared[late]) for late in fitting_first]
+    assert options.budget is not None, "there is a budget, or a plan"
+    budget = graphs[least].parse_budget(options.budget)
+    costs = {late: _cost(graph, budget, options) for late, graph in graphs.items()}
+    best = min(costs, key=lambda late: costs[late])
+    cache.write("fusions", key, json.dumps([best.value, spared[best]]))
+    return [(best, spared[best])]
+
+
+def is_given_plan_for(options: Options, program: Program) -> bool:
+    """Whether the plan that was given, if any, computes all ops of this program and no others."""
+    return options.plan is None or _is_for(options, _estimated(program, options))
 
 
 def _choice_from(text: str) -> tuple[Late, int]:
@@ -74,14 +81,9 @@ def _cost(graph: Graph, budget: int, options: Options) -> tuple[int, int]:
     return plan.cost, plan.peak
 
 
-def _planned_way(graphs: dict[Late, Graph], options: Options) -> Late:
-    """The one that the given plan is for."""
-    unbounded = replace(options, budget=None)
-    for late, graph in graphs.items():
-        try:
-            plan: Plan = given_plan(graph, unbounded)
-        except checkmate.Error:
-            continue
-        if len(set(plan.steps)) == len(graph.ops):
-            return late
-    return Late.COPY
+def _is_for(options: Options, graph: Graph) -> bool:
+    try:
+        plan = given_plan(graph, replace(options, budget=None))
+    except checkmate.Error:
+        return False
+    return len(set(plan.steps)) == len(graph.ops)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from checkmate.torch.captured import Captured
 from checkmate.torch.distributed import Group
-from checkmate.torch.fused.alternatives import choose
+from checkmate.torch.fused.alternatives import choose, is_given_plan_for
 from checkmate.torch.fused.compiling import compile_kernels
+from checkmate.torch.fused.grouping import Late
 from checkmate.torch.fused.inductor import compiler_is_there
 from checkmate.torch.fused.step import Fusible
 from checkmate.torch.ir import Program
@@ -47,10 +48,22 @@ def _fused(
         reason = str(error).strip().partition("\n")[0]
         warnings.warn(f'the step cannot be fused ({type(error).__name__}: {reason}): kernels="aten" is taken', stacklevel=2)
         return None
-    late, spared = group.agree(identity, lambda: choose(fusible, finished, options, identity))
+    ways = group.agree(identity, lambda: choose(fusible, finished, options, identity))
+    for late, spared in ways:
+        program, refused = _compiled(fusible, late, finished, options)
+        fused = Fused(program, spared, refused)
+        if is_given_plan_for(options, program):
+            break
+    return fused
+
+
+def _compiled(
+    fusible: Fusible, late: Late, finished: Callable[[Captured], Captured], options: Options
+) -> tuple[Program, dict[str, str]]:
+    """The program, with the groups that Inductor refuses op by op, and why it does."""
     program = lower(finished(fusible.fused(late)))
     refused = compile_kernels(program, options)
     if refused:
         program = lower(finished(fusible.fused(late, refused.keys())))
         compile_kernels(program, options)
-    return Fused(program, spared, refused)
+    return program, refused
