@@ -345,6 +345,58 @@ def test_graphs_that_keep_little_but_what_they_hand_over(tmp_path: Path) -> None
     assert_same(trained(model, model, lambda call, _: call(x).square().mean()), given)
 
 
+@in_cpp
+def test_a_part_whose_results_are_not_differentiated_counts(tmp_path: Path) -> None:
+    class Routed(Broken):
+        """As in attention that first looks for the blocks which matter: the way there has no gradient."""
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            chosen = self.layers[0](self.first(x)).sum(1)
+            torch._dynamo.graph_break()
+            return super().forward(x * (chosen > 0).to(x.dtype).unsqueeze(1))
+
+    model, twin, call = pair(tmp_path, "80%", Routed())
+    x, y = batch()
+    loss = outer_loss([(x, y)])
+    with pytest.warns(UserWarning, match="the step is 5 graphs"):
+        ours = trained(twin, call, loss)
+    assert_same(trained(model, model, loss), ours)
+    (budget,) = {graph.passes.planned.plan.budget for graph in entry.planned_graphs()}  # of the whole step
+    twin.zero_grad()
+    measured = peak_bytes(step_of(call, x, y), CPU)
+    held = sum(t.nbytes for t in (*twin.parameters(), *twin.buffers(), x, y))
+    assert measured + held <= budget
+
+
+def test_a_share_is_one_of_the_whole_step(tmp_path: Path) -> None:
+    """At which a graph alone would be infeasible."""
+
+    class Small(nn.Sequential):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = self[0](x)
+            torch._dynamo.graph_break()
+            for layer in self[1:]:
+                x = layer(x)
+            return x
+
+    layers = nn.Sequential(*(nn.Sequential(nn.Linear(64, 64), nn.Tanh()) for _ in range(8)))
+    model, twin, call = pair(tmp_path, "75%", Small(nn.Linear(64, 64), *layers))
+    x = torch.randn(512, 64)
+    with pytest.raises(checkmate.InfeasibleError):
+        checkmate.compile(nn.Linear(64, 64), lambda m, x: m(x).sum(), (x,), "75%")
+    with pytest.warns(UserWarning, match="2 graphs"):
+        ours = trained(twin, call, lambda call, _: call(x).square().mean())
+    assert_same(trained(model, model, lambda call, _: call(x).square().mean()), ours)
+
+
+def test_a_share_that_is_too_small_is_told_after_one_step(tmp_path: Path) -> None:
+    _, twin, call = pair(tmp_path, "5%")
+    step_of(call, *batch())()
+    twin.zero_grad()
+    with pytest.raises(checkmate.InfeasibleError, match="no plan fits"):
+        step_of(call, *batch())()
+
+
 def test_a_graph_may_be_kept_and_run_backward_again(tmp_path: Path) -> None:
     _, twin, call = pair(tmp_path)
     x, y = batch()

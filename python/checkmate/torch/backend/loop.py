@@ -64,6 +64,9 @@ class Loop:
         """Runs a backward pass."""
         part = _Part(kept.graph, forward=False)
         gradients = self._watched(part, lambda: kept.graph.backward(kept, tangents, keep=keep))
+        if not kept.graph.ends:
+            kept.graph.ends = True
+            self._parts[0].graph.measured = False  # steps that were watched may have gone without this pass
         kept.done = not keep
         if not self._waiting():
             self._end_step()
@@ -97,14 +100,19 @@ class Loop:
         if self._parts:
             self._parts[0].graph.measured = False
         demand = Demand(reserve=existing + sum(kept.passes.kept_bytes() for kept in waiting))
+        asked: int | None = None
         while True:
             try:
                 graph.plan(inputs, options, demand)
+                graph.asked = asked or graph.passes.planned.plan.budget
                 return
             except (checkmate.InfeasibleError, checkmate.NoPlanError) as error:
-                if not waiting or error.sufficient is None or error.sufficient == options.budget:
+                asked = asked or error.budget
+                others = waiting or not self._budgets.is_fixed({graph.weights})
+                if not others or error.sufficient is None or error.sufficient == options.budget:
                     raise
-                # Those before it keep more than they may when all are known: then it will fit, or not.
+                # Those before it keep more than they may when all are known, and a share may turn out to be one of more graphs:
+                # then it will fit, or not.
                 options = replace(options, budget=error.sufficient)
 
     def _stop_watching(self) -> list[tuple[int, int]]:
@@ -117,8 +125,8 @@ class Loop:
     def _end_step(self) -> None:
         parts, self._parts = self._parts, []
         gaps = self._stop_watching()
-        passes = sum(1 if part.forward else -1 for part in parts)
-        if not parts or passes != 0 or len(gaps) != len(parts):
+        # A step without any backward pass is no step; parts of a model whose results are not differentiated go without theirs.
+        if all(part.forward for part in parts) or len(gaps) != len(parts):
             return
         outside = [_Outside.of(number, parts, gaps) for number, part in enumerate(parts) if part.forward]
         self._fix_budget(outside)
@@ -140,7 +148,7 @@ class Loop:
         share = (first.graph.parse_budget(asked.budget) - first.graph.fixed_bytes) / max(1, first.graph.keep_all_peak)
         if len(outside) == 1:
             others = first.graph.reserved_bytes - asked.reserved_bytes
-            budget = first.plan.budget - others + int(share * (outside[0].keep_all_peak() - first.graph.keep_all_peak))
+            budget = outside[0].graph.asked - others + int(share * (outside[0].keep_all_peak() - first.graph.keep_all_peak))
         else:
             kept, peak = 0, 0
             for each in outside:
@@ -194,10 +202,9 @@ class _Outside:
 
     @staticmethod
     def of(number: int, parts: Sequence[_Part], gaps: Sequence[tuple[int, int]]) -> _Outside:
-        """Around the forward pass that is this part, and its backward pass. Gaps are those before each part."""
+        """Around the forward pass that is this part, and its backward pass, if that comes. Gaps are those before each part."""
         graph = parts[number].graph
-        later = range(number + 1, len(parts))
-        end = next((i for i in later if parts[i] == _Part(graph, forward=False)), number)
+        end = _backward_of(number, parts)
         awaited = graph.passes.awaited_bytes()
         held = max(0, gaps[number][1], gaps[end][1] - awaited)
         between, waiting = 0, 0  # how many that came after it wait
@@ -211,6 +218,18 @@ class _Outside:
         """Of the graph, and of what is between its passes, if nothing is recomputed."""
         passes = self.graph.passes
         return max(passes.planned.graph.keep_all_peak, passes.most_kept_bytes() + passes.awaited_bytes() + self.between)
+
+
+def _backward_of(number: int, parts: Sequence[_Part]) -> int:
+    """The part that is the backward pass of this one, which runs before those of earlier runs of the same graph; itself if there
+    is none."""
+    later_runs = 0
+    for i in range(number + 1, len(parts)):
+        if parts[i].graph is parts[number].graph:
+            if not parts[i].forward and later_runs == 0:
+                return i
+            later_runs += 1 if parts[i].forward else -1
+    return number
 
 
 def _parameters(graphs: Sequence[PlannedGraph]) -> dict[int, int]:

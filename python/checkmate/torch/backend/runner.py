@@ -52,7 +52,9 @@ class PlannedGraph:
         self.joint = joint
         self.name = name
         self.demand = Demand()
+        self.asked = 0  # bytes of the budget for which it was planned first; a larger one may have been taken
         self.measured = False  # whether the demand is known
+        self.ends = False  # whether a backward pass has come: that of a part of a model may never
         self.parameters: dict[int, int] = {}  # what it reads and others may read too: addresses, and bytes there
         self.handed_bytes = 0  # of inputs that other graphs made
         self.weights = 0  # the number of the set of parameters that it reads
