@@ -375,7 +375,7 @@ def test_a_share_is_one_of_the_whole_step(tmp_path: Path) -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             x = self[0](x)
             torch._dynamo.graph_break()
-            for layer in self[1:]:
+            for layer in list(self)[1:]:
                 x = layer(x)
             return x
 
