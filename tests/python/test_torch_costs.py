@@ -67,6 +67,17 @@ def test_the_peak_counts_what_was_asked_for_and_given_back() -> None:
     assert peaks.of(parts) == [600, 4000, 0]
 
 
+def test_a_caller_that_profiles_is_not_in_the_way(tmp_path: Path) -> None:
+    case = small()
+    with torch.profiler.profile(profile_memory=True) as profile:
+        assert peak_bytes(lambda: torch.empty(100), CPU) == 400
+        step = checkmate.compile(case.model, case.loss_fn, case.batch, cache=tmp_path)
+        step(*case.batch)
+    case.model.zero_grad()
+    assert step.plan.peak == checkmate.verify(step, case.batch, repeats=1, resident=False).measured_peak
+    assert profile.events()
+
+
 def test_what_is_available_is_within_the_limits_of_the_process() -> None:
     assert 0 < available_bytes(CPU) < 1 << 50
 

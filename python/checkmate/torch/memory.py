@@ -11,11 +11,12 @@ import resource
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch._C._autograd import _disable_profiler_legacy, _enable_profiler_legacy
+from torch._C._autograd import _disable_profiler_legacy, _enable_profiler_legacy, _profiler_enabled
 from torch._C._profiler import ProfilerConfig, ProfilerState, _ExperimentalConfig
 from torch.profiler import record_function
 
@@ -159,7 +160,15 @@ def _mark(name: str) -> None:
 
 
 def _events(run: Callable[[], Any]) -> Iterator[Any]:
-    """What the profiler noted, in order of time."""
+    """What the profiler noted, in order of time. Where the caller profiles this thread, another one runs it: a thread has one
+    profiler."""
+    if not _profiler_enabled():
+        return _events_of_thread(run)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(_events_of_thread, run).result()
+
+
+def _events_of_thread(run: Callable[[], Any]) -> Iterator[Any]:
     collecting = gc.isenabled()
     gc.disable()  # garbage from before is none of the run's
     begin_events()
