@@ -127,7 +127,7 @@ def backend(training: models.Training, tell: Tell, options: argparse.Namespace) 
     if record["outcome"] == "numbers" and record["graphs"] > 1:
         with eager_composites():
             again = fitting(training, "aot_eager", tell, options)
-        if again["outcome"] == "holds":
+        if again["outcome"] != "numbers":
             again["notes"].append("gradients of several graphs are added in another order, as by aot_eager")
             return again
     return record

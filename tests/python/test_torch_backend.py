@@ -368,6 +368,46 @@ def test_a_part_whose_results_are_not_differentiated_counts(tmp_path: Path) -> N
     assert measured + held <= budget
 
 
+@in_cpp
+def test_a_graph_may_run_for_several_layers(tmp_path: Path) -> None:
+    """Dynamo gives up on a loop with a break inside, and takes each layer by itself: one graph, with other parameters each time.
+    Gradients of the layers behind are there while a layer runs backward."""
+
+    class Layer(nn.Sequential):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for each in self:
+                x = each(x)
+            return x
+
+    class Layered(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(Layer(nn.Linear(32, 128), nn.GELU(), nn.Linear(128, 32), nn.Tanh()) for _ in range(5))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for layer in self.layers:
+                x = layer(x)
+                torch._dynamo.graph_break()
+            return x
+
+    model, twin, call = pair(tmp_path, "85%", Layered())
+    x = torch.randn(64, 32)
+
+    def loss(call: Wrapped, _: int) -> Any:
+        return call(x).square().mean()
+
+    with pytest.warns(UserWarning, match="the step is 5 graphs"):
+        ours = trained(twin, call, loss)
+    assert_same(trained(model, model, loss), ours)
+    graphs = entry.planned_graphs()
+    assert len(graphs) == 2  # the first layer needs no gradient of its input
+    (budget,) = {graph.passes.planned.plan.budget for graph in graphs}
+    twin.zero_grad()
+    measured = peak_bytes(lambda: loss(call, 0).backward(), CPU)
+    held = sum(t.nbytes for t in (*twin.parameters(), x))
+    assert measured + held <= budget
+
+
 def test_a_share_is_one_of_the_whole_step(tmp_path: Path) -> None:
     """At which a graph alone would be infeasible."""
 

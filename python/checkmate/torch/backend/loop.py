@@ -10,10 +10,11 @@ from typing import TypeVar
 
 import torch
 from torch._dynamo.utils import counters
+from torch.multiprocessing.reductions import StorageWeakRef
 
 import checkmate
 from checkmate.torch.backend.budgets import Budgets
-from checkmate.torch.backend.runner import Demand, Kept, PlannedGraph, gradients_to_add_to
+from checkmate.torch.backend.runner import Demand, Kept, PlannedGraph, gradients_to_add_to, leaves
 from checkmate.torch.options import Options
 from checkmate.torch.runtime import OutsideCount
 
@@ -45,6 +46,8 @@ class Loop:
         self._parts: list[_Part] = []
         self._count: OutsideCount | None = None
         self._gaps: list[tuple[int, int]] = []  # before each part, outside of parts: the most bytes held, and those at its end
+        self._results = _Results()
+        self._leaves: dict[int, int] = {}  # that graphs read in the step that is watched: addresses, and bytes there
         self._to_share: list[_Outside] = []
 
     def forward(self, graph: PlannedGraph, inputs: list[torch.Tensor]) -> tuple[list[torch.Tensor | None], Kept]:
@@ -55,15 +58,20 @@ class Loop:
         existing = sum(gradient.nbytes for gradient in gradients_to_add_to(inputs))
         self._plan(graph, inputs, waiting, existing)
         if not self._parts and not graph.measured:
-            self._count = OutsideCount()
+            self._count, self._results, self._leaves = OutsideCount(), _Results(), {}
         shown, kept = self._watched(_Part(graph, forward=True), lambda: graph.forward(inputs))
         self._open.append(weakref.ref(kept))
+        if self._count is not None:
+            self._results.add(shown, kept)
+            self._leaves |= leaves(inputs)  # a graph that runs for several layers reads the parameters of each
         return shown, kept
 
     def backward(self, kept: Kept, tangents: list[torch.Tensor], *, keep: bool) -> list[torch.Tensor | None]:
         """Runs a backward pass."""
         part = _Part(kept.graph, forward=False)
         gradients = self._watched(part, lambda: kept.graph.backward(kept, tangents, keep=keep))
+        if self._count is not None:
+            self._results.add(gradients, None)
         if not kept.graph.ends:
             kept.graph.ends = True
             self._parts[0].graph.measured = False  # steps that were watched may have gone without this pass
@@ -81,7 +89,9 @@ class Loop:
     def _watched(self, part: _Part, run: Callable[[], T]) -> T:
         self._parts.append(part)
         if self._count is not None:
-            self._gaps.append(self._count.since_last())
+            most, now = self._count.since_last()
+            before, results = self._results.since_last()
+            self._gaps.append((most + before, now + results))
         return run()
 
     def _plan(self, graph: PlannedGraph, inputs: list[torch.Tensor], waiting: Sequence[Kept], existing: int) -> None:
@@ -152,17 +162,16 @@ class Loop:
         else:
             kept, peak = 0, 0
             for each in outside:
-                peak = max(peak, kept + each.keep_all_peak())
+                peak = max(peak, kept + each.held + each.keep_all_peak())
                 kept += each.graph.passes.most_kept_bytes()
-            parameters = sum(_parameters([each.graph for each in outside]).values())
-            budget = int(parameters + asked.reserved_bytes + share * peak)
+            budget = int(sum(self._leaves.values()) + asked.reserved_bytes + share * peak)
         self._budgets.fix(weights, budget)
 
     def _share(self) -> None:
         """Plans all graphs of a step."""
         outside, self._to_share = self._to_share, []
         graphs = [each.graph for each in outside]
-        parameters = sum(_parameters(graphs).values())
+        parameters = sum(self._leaves.values())
         options = self._budgets.options_for({graph.weights for graph in graphs})
         before = {each.graph: each.graph.demand for each in outside}
         share = 1.0
@@ -179,17 +188,43 @@ class Loop:
     def _plan_shares(
         outside: Sequence[_Outside], options: Options, before: dict[PlannedGraph, Demand], parameters: int, share: float
     ) -> None:
-        kept = 0
-        demands = dict(before)
-        for each in outside:
-            graph = each.graph
-            others = parameters - sum(graph.parameters.values()) - graph.handed_bytes
-            most = max(int(share * graph.passes.most_kept_bytes()), graph.passes.least_kept_bytes())
-            most_kept = None if each is outside[-1] else most
-            demands[graph] |= Demand(max(0, kept + each.held + others), each.between, most_kept)
-            graph.demand = demands[graph]
-            graph.plan_again(options)
-            kept += graph.passes.kept_bytes()
+        """A graph that runs several times in a step has one plan for all of these: what it keeps by the last is what counts."""
+        demands, planned_for = dict(before), dict[PlannedGraph, Demand]()
+        while demands != planned_for:
+            planned_for, kept = dict(demands), 0
+            for each in outside:
+                graph = each.graph
+                others = parameters - graph.leaf_bytes - graph.handed_bytes
+                most = max(int(share * graph.passes.most_kept_bytes()), graph.passes.least_kept_bytes())
+                most_kept = None if each is outside[-1] else most
+                demands[graph] |= Demand(max(0, kept + each.held + others), each.between, most_kept)
+                graph.demand = demands[graph]
+                graph.plan_again(options)
+                kept += graph.passes.kept_bytes()
+
+
+class _Results:
+    """What passes handed out and somebody still holds: gradients until the step ends, or until another pass takes them."""
+
+    def __init__(self) -> None:
+        self._held: list[tuple[StorageWeakRef, int, weakref.ref[Kept] | None]] = []
+        self._last = 0
+
+    def add(self, results: Sequence[torch.Tensor | None], kept: Kept | None) -> None:
+        """Those of a pass. As long as it waits for its backward pass, they count as what it keeps."""
+        storages = {t.untyped_storage().data_ptr(): t.untyped_storage() for t in results if t is not None and not t.is_sparse}
+        waiting = None if kept is None else weakref.ref(kept)
+        self._held += [(StorageWeakRef(storage), storage.nbytes(), waiting) for storage in storages.values()]
+        self._last = self._bytes()
+
+    def since_last(self) -> tuple[int, int]:
+        """The most bytes that were held since the last pass, and those that are held now."""
+        before, self._last = self._last, self._bytes()
+        return max(before, self._last), self._last
+
+    def _bytes(self) -> int:
+        self._held = [each for each in self._held if not each[0].expired()]
+        return sum(count for _, count, waiting in self._held if waiting is None or (kept := waiting()) is None or kept.done)
 
 
 @dataclass(frozen=True)
@@ -230,11 +265,6 @@ def _backward_of(number: int, parts: Sequence[_Part]) -> int:
                 return i
             later_runs += 1 if parts[i].forward else -1
     return number
-
-
-def _parameters(graphs: Sequence[PlannedGraph]) -> dict[int, int]:
-    """Of all of them, each once: addresses, and bytes there."""
-    return {address: count for graph in graphs for address, count in graph.parameters.items()}
 
 
 def _tell_parts(count: int) -> None:

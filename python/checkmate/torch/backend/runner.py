@@ -55,7 +55,7 @@ class PlannedGraph:
         self.asked = 0  # bytes of the budget for which it was planned first; a larger one may have been taken
         self.measured = False  # whether the demand is known
         self.ends = False  # whether a backward pass has come: that of a part of a model may never
-        self.parameters: dict[int, int] = {}  # what it reads and others may read too: addresses, and bytes there
+        self.leaf_bytes = 0  # of what it reads and others may read too
         self.handed_bytes = 0  # of inputs that other graphs made
         self.weights = 0  # the number of the set of parameters that it reads
         self._passes: Passes | None = None
@@ -74,7 +74,7 @@ class PlannedGraph:
 
     def look_at(self, inputs: Sequence[torch.Tensor]) -> None:
         """Before it is planned: what it gets from others."""
-        self.parameters = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in inputs if t.is_leaf}
+        self.leaf_bytes = sum(leaves(inputs).values())
         self.handed_bytes = sum(t.untyped_storage().nbytes() for t in inputs if not t.is_leaf)
 
     def plan(self, inputs: Sequence[torch.Tensor], options: Options, demand: Demand) -> None:
@@ -124,6 +124,11 @@ class PlannedGraph:
                     f"a {tensor.dtype} tensor of shape {list(tensor.shape)} was written after the forward pass that used it"
                 )
         return kept.passes.finish(kept.paused.copy() if keep else kept.paused, tangents)
+
+
+def leaves(inputs: Sequence[torch.Tensor]) -> dict[int, int]:
+    """Those that no graph made: parameters, buffers, the batch. Addresses, and bytes there."""
+    return {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in inputs if t.is_leaf}
 
 
 def gradients_to_add_to(inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
