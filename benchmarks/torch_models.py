@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.nn.utils.weight_norm import WeightNorm
 
 import checkmate
 import models
@@ -153,7 +154,7 @@ def looped(training: models.Training, budget: str | int, reference: str, tell: T
     torch._dynamo.reset()
     entry.reset()
     model, loss_fn, batch = training
-    twin = copy.deepcopy(model)
+    twin = twin_of(model)
     tell("torch.compile")
     captured = torch.compile(model, backend=reference)
     wrapped = checkmate.wrap(twin, budget, kernels=options.kernels, time_limit=options.time_limit, cache=options.cache)
@@ -184,6 +185,15 @@ def looped(training: models.Training, budget: str | int, reference: str, tell: T
         record |= {"outcome": "peak", "reason": f"{peaks[1] / MIB:.1f} MiB, eager {peaks[0] / MIB:.1f}, {len(graphs)} graphs"}
     record["ops"] = sum(len(graph.passes.planned.graph) for graph in graphs)
     return record
+
+
+def twin_of(model: torch.nn.Module) -> torch.nn.Module:
+    """A copy. Weights that are computed anew in each forward pass cannot be copied with their history."""
+    for module in model.modules():
+        for hook in module._forward_pre_hooks.values():
+            if isinstance(hook, WeightNorm):
+                setattr(module, hook.name, getattr(module, hook.name).detach())
+    return copy.deepcopy(model)
 
 
 def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:

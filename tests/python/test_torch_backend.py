@@ -217,6 +217,24 @@ def test_ops_are_eagers_own(tmp_path: Path) -> None:
     )
 
 
+def test_recurrent_layers_are_planned(tmp_path: Path) -> None:
+    class Recurrent(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(nn.LSTM(32, 32, batch_first=True) for _ in range(3))
+            self.last = nn.Linear(32, 8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for layer in self.layers:
+                x = layer(x)[0].tanh()
+            return self.last(x[:, -1])
+
+    model, twin, call = pair(tmp_path, "90%", Recurrent())
+    loss = outer_loss([(torch.randn(16, 12, 32), torch.randint(8, (16,)))])
+    assert_same(trained(model, model, loss), trained(twin, call, loss))
+    assert len(entry.planned_graphs()) == 1
+
+
 def test_other_shapes_have_plans_of_their_own(tmp_path: Path) -> None:
     model, twin, call = pair(tmp_path)
     loss = outer_loss([batch(size) for size in (256, 192, 128, 256, 64)])

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import torch
+import torch._dynamo.config
 from torch import fx
 
 from checkmate import Error
@@ -16,6 +17,9 @@ from checkmate.torch.backend.loop import Loop
 from checkmate.torch.backend.runner import Kept, PlannedGraph
 from checkmate.torch.backend.settings import current
 from checkmate.torch.options import Options
+
+# Dynamo leaves recurrent layers to eager mode otherwise, where no budget holds and nothing tells.
+torch._dynamo.config.allow_rnn = True
 
 MAX_NUMBERS = 16  # values of floats for which a graph is planned
 _loops: dict[Options, Loop] = {}
