@@ -214,7 +214,7 @@ class _Results:
         """Those of a pass. As long as it waits for its backward pass, they count as what it keeps."""
         storages = {t.untyped_storage().data_ptr(): t.untyped_storage() for t in results if t is not None and not t.is_sparse}
         waiting = None if kept is None else weakref.ref(kept)
-        self._held += [(StorageWeakRef(storage), storage.nbytes(), waiting) for storage in storages.values()]
+        self._held += [(StorageWeakRef(storage), storage.nbytes(), waiting) for storage in storages.values()]  # type: ignore[no-untyped-call]
         self._last = self._bytes()
 
     def since_last(self) -> tuple[int, int]:
@@ -223,7 +223,7 @@ class _Results:
         return max(before, self._last), self._last
 
     def _bytes(self) -> int:
-        self._held = [each for each in self._held if not each[0].expired()]
+        self._held = [each for each in self._held if not each[0].expired()]  # type: ignore[no-untyped-call]
         return sum(count for _, count, waiting in self._held if waiting is None or (kept := waiting()) is None or kept.done)
 
 
