@@ -217,6 +217,21 @@ def test_ops_are_eagers_own(tmp_path: Path) -> None:
     )
 
 
+@in_cpp
+def test_what_no_graph_reads_is_in_the_budget(tmp_path: Path) -> None:
+    model = Net()
+    model.register_buffer("unread", torch.zeros(1 << 14))
+    call = compiled(model, "70%", tmp_path)
+    x, y = batch()
+    for _ in range(3):
+        model.zero_grad()
+        measured = peak_bytes(step_of(call, x, y), CPU)
+    (graph,) = entry.planned_graphs()
+    fixed = sum(t.nbytes for t in (*model.parameters(), *model.buffers(), x))
+    assert graph.passes.planned.plan.recomputed
+    assert fixed + measured <= graph.passes.planned.plan.budget
+
+
 def test_recurrent_layers_are_planned(tmp_path: Path) -> None:
     class Recurrent(nn.Module):
         def __init__(self) -> None:
