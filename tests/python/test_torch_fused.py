@@ -15,6 +15,7 @@ from torch import fx, nn
 from torch._dynamo.utils import counters
 from torch._inductor import config as inductor_config
 from torch._inductor.compile_fx import compile_fx_inner
+from torch._inductor.cpp_builder import CppBuilder
 from torch._inductor.exc import InvalidCxxCompiler
 
 import checkmate
@@ -370,3 +371,18 @@ def test_kernels_must_be_known() -> None:
     model, loss_fn, batch = images()
     with pytest.raises(checkmate.Error, match='kernels must be "aten" or "fused", got \'triton\''):
         checkmate.compile(model, loss_fn, batch, kernels="triton")
+
+
+def test_lanes_that_a_mask_hides_are_zero(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "inductor"))
+    commands: list[str] = []
+    command_of = CppBuilder.get_command_line
+
+    def noted(builder: CppBuilder) -> str:
+        commands.append(command_of(builder))
+        return commands[-1]
+
+    monkeypatch.setattr(CppBuilder, "get_command_line", noted)
+    checkmate.compile(*rotations(), None, kernels="fused", cache=tmp_path)
+    # What a call before left on the stack would have a part in which bits a sine has.
+    assert any("-ftrivial-auto-var-init=zero" in command for command in commands)
