@@ -140,6 +140,14 @@ def test_what_a_wrapper_does_beyond_buffers_and_pointers_is_left_to_python() -> 
     assert recipe(wrapper.format("buf = reinterpret_tensor(a, (2, 3), (3, 1), 0)"), {}) is None  # an argument is no result
 
 
+def test_more_pointers_than_the_runtime_can_pass_are_left_to_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("checkmate.torch.fused.recipe._address", lambda _: 1)
+    body = "a, = args\n    buf = empty_strided_cpu((2, 3), (3, 1), torch.float32)\n    function({})\n    return (buf, )\n"
+    text = f"def call(args):\n    {body}"
+    assert recipe(text.format(", ".join(["a"] * 64)), {"function": None}) is not None
+    assert recipe(text.format(", ".join(["a"] * 65)), {"function": None}) is None
+
+
 def test_results_that_share_memory_are_taken_apart() -> None:
     def compiler(_: fx.Graph) -> Any:
         def call(inputs: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
