@@ -69,6 +69,7 @@ def compile(  # noqa: A001  (as torch.compile)
     plan: Plan | str | os.PathLike[str] | None = None,
     progress: ProgressOption = None,
     process_group: Any = None,
+    shard: Any = None,
     optimizer: torch.optim.Optimizer | None = None,
     clip_value: float | None = None,
     deliver: str = "now",
@@ -123,8 +124,13 @@ def compile(  # noqa: A001  (as torch.compile)
         plan=Path(plan) if isinstance(plan, (str, os.PathLike)) else plan,
         progress=progress,
         process_group=process_group,
+        shard=shard,
         optimizer=None if optimizer is None else StepOptimizer(optimizer, clip_value),
         kernels=kernels,
         deliver=deliver,
     )
-    return Step(model, loss_fn, example, chosen)
+    if shard is None and not any(type(p).__name__ == "DTensor" for p in model.parameters()):
+        return Step(model, loss_fn, example, chosen)
+    from checkmate.torch.sharding.step import ShardedStep  # takes a second to import
+
+    return ShardedStep(model, loss_fn, example, chosen)

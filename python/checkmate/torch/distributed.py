@@ -13,6 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 from checkmate import Error
 
 Decision = TypeVar("Decision")
+Costs = TypeVar("Costs")
 
 
 class Group:
@@ -68,6 +69,21 @@ class Group:
         if isinstance(told[0], Exception):
             raise told[0]
         return told[0]  # type: ignore[no-any-return]
+
+    def in_lockstep(self, decide: Callable[[], Decision]) -> Decision:
+        """What a measurement decides on its way. Here, only the first rank measures."""
+        return decide()
+
+    def costs_and_plan(
+        self, fingerprint: str, measure: Callable[[], Costs], plan: Callable[[Costs], Decision]
+    ) -> tuple[Costs, Decision]:
+        """What the first rank measures and plans."""
+
+        def decide() -> tuple[Costs, Decision]:
+            costs = measure()
+            return costs, plan(costs)
+
+        return self.agree(fingerprint, decide)
 
     @staticmethod
     def _decide_or_fail(decide: Callable[[], Decision]) -> Decision | Exception:

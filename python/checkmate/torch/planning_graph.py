@@ -9,7 +9,7 @@ from checkmate import Graph, Op, Tensor
 from checkmate.torch.costs import UnitCost
 from checkmate.torch.fused.kernels import NOT_FUSED, FusedKernel
 from checkmate.torch.ir import Call, Program, Storage, Unit
-from checkmate.torch.pause import Once, Pause
+from checkmate.torch.pause import Apart, Pause
 
 
 def planning_graph(
@@ -91,7 +91,7 @@ def _kind(unit: Unit) -> str:
 def _kind_of(call: Call) -> str:
     if isinstance(call.target, FusedKernel):
         return call.target.kind
-    if isinstance(call.target, Once):
+    if isinstance(call.target, Apart):
         return call.target.__name__
     name = str(call.target).removeprefix("aten.").partition(".")[0]
     return f"{name}, not fused" if NOT_FUSED in call.node.meta else name
