@@ -20,6 +20,7 @@ from checkmate.torch.optimizer import StepOptimizer
 from checkmate.torch.options import Options
 from checkmate.torch.peak import Part
 from checkmate.torch.pipeline import Timings
+from checkmate.torch.sharding.interconnect import Interconnect
 from checkmate.torch.step import Step
 from checkmate.torch.trace import LossFn
 from checkmate.torch.verify import Verification, verify
@@ -27,6 +28,7 @@ from checkmate.torch.verify import Verification, verify
 __all__ = [
     "CaptureError",
     "Estimate",
+    "Interconnect",
     "Part",
     "Step",
     "Timings",
@@ -70,6 +72,7 @@ def compile(  # noqa: A001  (as torch.compile)
     progress: ProgressOption = None,
     process_group: Any = None,
     shard: Any = None,
+    network: Interconnect | None = None,
     optimizer: torch.optim.Optimizer | None = None,
     clip_value: float | None = None,
     deliver: str = "now",
@@ -125,6 +128,7 @@ def compile(  # noqa: A001  (as torch.compile)
         progress=progress,
         process_group=process_group,
         shard=shard,
+        network=network,
         optimizer=None if optimizer is None else StepOptimizer(optimizer, clip_value),
         kernels=kernels,
         deliver=deliver,

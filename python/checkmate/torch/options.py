@@ -29,6 +29,7 @@ class Options:
     progress: ProgressOption = None
     process_group: Any = None
     shard: Any = None
+    network: Any = None
     optimizer: StepOptimizer | None = None
     kernels: str = "aten"
     deliver: str = "now"

@@ -19,7 +19,7 @@ from checkmate.torch.addresses import Addresses
 from checkmate.torch.captured import Captured
 from checkmate.torch.codegen import generate
 from checkmate.torch.costs import Lockstep, UnitCost, alone, estimated_costs, measured_costs
-from checkmate.torch.distributed import Group
+from checkmate.torch.distributed import Group, Measured
 from checkmate.torch.execution import Execution, GeneratedExecution, Gradients, NativeExecution, planned_schedule
 from checkmate.torch.fx_utils import tensors_of, value
 from checkmate.torch.guards import ModelState
@@ -163,14 +163,15 @@ def plan_captured(
     check_processor(program)
     fuse_seconds = clock.lap()
 
-    def measure() -> tuple[Sequence[UnitCost], float]:
+    def measure() -> Measured:
         clock.lap()
         return unit_costs(program, inputs, options, group.in_lockstep), clock.lap()
 
-    def plan_for(measured: tuple[Sequence[UnitCost], float]) -> tuple[Graph, Plan, Addresses | None, float]:
-        return *planned(program, measured[0], name, options, start), clock.lap()
+    def plan_for(measured: Measured, given: Plan | None) -> tuple[Graph, Plan, Addresses | None, float]:
+        chosen = options if given is None else replace(options, plan=given)
+        return *planned(program, measured[0], name, chosen, start), clock.lap()
 
-    (costs, cost_seconds), (graph, plan, addresses, solve_seconds) = group.costs_and_plan(fingerprint(program), measure, plan_for)
+    (costs, cost_seconds), (graph, plan, addresses, solve_seconds) = group.costs_and_plan(program, measure, plan_for)
     timings = Timings(kernels=fuse_seconds, costs=cost_seconds, solve=solve_seconds)
     trim_heap()  # measuring and searching took more than the step will
     room = None if options.budget is None else plan.budget - graph.fixed_bytes

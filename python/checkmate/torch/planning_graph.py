@@ -61,12 +61,12 @@ def planning_graph(
     return Graph(name, tensors, ops, cost_unit=cost_unit, reserved_bytes=reserved_bytes)
 
 
-def fingerprint(program: Program) -> str:
-    """The same for two programs that can run the same plans."""
+def fingerprint(program: Program, *, sizes: bool = True) -> str:
+    """The same for two programs that can run the same plans; without `sizes`, also for batches of other lengths."""
     units = [
         ([str(call.target) for call in unit.calls], unit.reads, unit.makes, unit.effect, unit.random) for unit in program.units
     ]
-    storages = [(storage.bytes, storage.output) for storage in program.storages if storage.unit is not None]
+    storages = [(sizes and storage.bytes, storage.output) for storage in program.storages if storage.unit is not None]
     return hashlib.sha256(repr((units, storages)).encode()).hexdigest()
 
 

@@ -16,9 +16,11 @@ from checkmate.torch.options import Options
 from checkmate.torch.optimizer import with_updates
 from checkmate.torch.pipeline import CompiledStep, execution_of, plan_captured
 from checkmate.torch.sharding.agreement import ShardGroup
+from checkmate.torch.sharding.buckets import buckets_of
 from checkmate.torch.sharding.collectives import Wire
 from checkmate.torch.sharding.fully_sharded import without_hooks
 from checkmate.torch.sharding.gathers import with_collectives
+from checkmate.torch.sharding.interconnect import Interconnect
 from checkmate.torch.sharding.placement import Layout
 from checkmate.torch.sharding.shards import ShardedState, WholeState
 from checkmate.torch.trace import LossFn, Trace, trace_step
@@ -32,18 +34,26 @@ def build_sharded(
     group: ShardGroup,
     wire: Wire,
     layout: Layout,
+    network: Interconnect,
     similar: CompiledStep | None,
 ) -> CompiledStep:
-    """The planned step of this rank. Every rank gets the same plan, or the same sentence that says why not."""
+    """The planned step of this rank. Every rank gets the same plan, or the same sentence that says why not.
+
+    Small parameters share messages where that is cheaper on such a network.
+    """
     begin = time.perf_counter()
-    group.compare(_facts(shards, batch, options))
+    same_for_all, of_batch = _facts(shards, options), _facts_of(batch)
+    if similar is None:
+        same_for_all |= of_batch
+    group.compare(same_for_all)
     trace = group.attempt(lambda: _captured(shards, loss_fn, batch))
     capture_seconds = time.perf_counter() - begin
     shards.take_gradients()
     accumulated = {name: shards.gradient(name) for name in shards.names_with_gradient() if name in trace.gradients}
 
     def finished(trace: Trace) -> Trace:
-        local = with_collectives(trace, layout, wire, shards.sharded_names, (), accumulated)
+        buckets = buckets_of(trace, shards.sharded_names, layout, network)
+        local = with_collectives(trace, layout, wire, shards.sharded_names, buckets, accumulated)
         return with_updates(local, shards, options.optimizer) if options.optimizer else local
 
     inputs = [*trace.signature.values(shards, batch), *accumulated.values()]
@@ -59,17 +69,20 @@ def _captured(shards: ShardedState, loss_fn: LossFn, batch: Sequence[Any]) -> Tr
         return trace_step(WholeState(shards.model), loss_fn, batch)
 
 
-def _facts(shards: ShardedState, batch: Sequence[Any], options: Options) -> dict[str, str]:
-    """What must be the same on all ranks, by what to call it."""
-    whole = [(name, list(shards.real(name).shape), str(shards.real(name).dtype)) for name in shards.parameter_names]
+def _facts_of(batch: Sequence[Any]) -> dict[str, str]:
     leaves, spec = flatten_batch(batch)
     shapes = [(list(leaf.shape), str(leaf.dtype)) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+    return {"batch": str(shapes) if len(str(shapes)) < 200 else _digest((shapes, str(spec)))}
+
+
+def _facts(shards: ShardedState, options: Options) -> dict[str, str]:
+    """What must be the same on all ranks, by what to call it."""
+    whole = [(name, list(shards.real(name).shape), str(shards.real(name).dtype)) for name in shards.parameter_names]
     chosen = (options.reserve, options.kernels, options.costs, options.order, options.optimizer is not None)
     return {
         "version of torch": torch.__version__,
         "version of Checkmate": checkmate.__version__,
         "model": f"{type(shards.model).__name__.removeprefix('FSDP')} with parameters {_digest(whole)}",
-        "batch": f"{shapes} in {spec}" if len(str(shapes)) < 200 else _digest((shapes, str(spec))),
         "budget": str(options.budget),
         "set of options": str(chosen),
         "state": f"gradients to add to {_digest(shards.names_with_gradient())}",

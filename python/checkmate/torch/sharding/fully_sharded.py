@@ -14,15 +14,23 @@ from torch.distributed.tensor import DTensor, Replicate, Shard
 
 from checkmate import Error
 from checkmate.torch.errors import CaptureError
+from checkmate.torch.options import Options
+from checkmate.torch.sharding.optimizer import take_sharded_parameters
 
 
-def sharded(model: torch.nn.Module, over: Any) -> DeviceMesh:
-    """Shards the model over a process group or a device mesh, unless it is sharded already; returns the mesh."""
+def sharded(model: torch.nn.Module, options: Options) -> DeviceMesh:
+    """Shards the model over the process group or device mesh of the options, unless it is sharded already; returns the mesh."""
+    over = options.shard
+    _check_options(options)
     if over is not None and not isinstance(over, (DeviceMesh, dist.ProcessGroup)):
         raise Error(f"shard= takes a process group or a device mesh, got a {type(over).__name__}")
     if not any(isinstance(p, DTensor) for p in model.parameters()):
         _check_whole(model)
+        whole = dict(model.named_parameters())
         fully_shard(model, mesh=_mesh_of(model, over))
+        if options.optimizer is not None:
+            parts = dict(model.named_parameters())
+            take_sharded_parameters(options.optimizer.optimizer, {p: parts[name] for name, p in whole.items()})
     mesh = _taken_over(model)
     if over is not None and _mesh_of(model, over).mesh.tolist() != mesh.mesh.tolist():
         raise Error(
@@ -30,6 +38,13 @@ def sharded(model: torch.nn.Module, over: Any) -> DeviceMesh:
             f"{_mesh_of(model, over).mesh.tolist()}: leave out shard=, or give it the model before fully_shard"
         )
     return mesh
+
+
+def _check_options(options: Options) -> None:
+    if options.process_group is not None:
+        raise Error("a model is sharded (shard=) or whole on each rank (process_group=): pass one of the two")
+    if options.deliver == "backward":
+        raise Error('a sharded step has reduced its gradients when it returns: leave out deliver="backward"')
 
 
 def _mesh_of(model: torch.nn.Module, over: Any) -> DeviceMesh:

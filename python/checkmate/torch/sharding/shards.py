@@ -60,6 +60,13 @@ class ShardedState(ModelState):
         """The parameters that are sharded."""
         return [name for name, parameter in self._real.items() if isinstance(parameter, DTensor)]
 
+    def is_current(self) -> bool:
+        """Whether the model has its parameters still where they were."""
+        return all(
+            table[key] is self._real[name] and _local(table[key]).data_ptr() == self._stand_ins[name].data_ptr()
+            for name, (table, key) in self._parameters.items()
+        )
+
     def real(self, name: str) -> torch.nn.Parameter:
         """The parameter as the model has it."""
         return self._real[name]
@@ -80,7 +87,7 @@ class ShardedState(ModelState):
         """Those that the model has, before a step."""
         for name, stand_in in self._stand_ins.items():
             gradient = self._real[name].grad
-            stand_in.grad = gradient._local_tensor if isinstance(gradient, DTensor) else gradient
+            stand_in.grad = None if gradient is None else _local(gradient)
 
     def hand_out_gradients(self, names: Sequence[str]) -> None:
         """To the model, after a step that made these."""
@@ -105,7 +112,11 @@ class ShardedState(ModelState):
         return local.as_strided(size, torch._prims_common.make_contiguous_strides_for(size))
 
 
+def _local(parameter: torch.Tensor) -> torch.Tensor:
+    return parameter._local_tensor if isinstance(parameter, DTensor) else parameter
+
+
 def _stand_in(parameter: torch.nn.Parameter) -> torch.nn.Parameter:
     if not isinstance(parameter, DTensor):
         return parameter
-    return torch.nn.Parameter(parameter._local_tensor.detach(), requires_grad=parameter.requires_grad)
+    return torch.nn.Parameter(_local(parameter).detach(), requires_grad=parameter.requires_grad)
