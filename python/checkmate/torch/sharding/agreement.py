@@ -28,6 +28,8 @@ class ShardGroup(Group):
     def __init__(self, mesh: DeviceMesh, network: Interconnect | None) -> None:
         super().__init__(_group_of_all(mesh), None)
         self._network = network
+        self.same_sizes = True
+        """Whether the batches of all ranks are alike, of the step that was planned last."""
         self._ranks = dist.get_world_size(self._group)
         self._device = mesh.device_type
 
@@ -91,10 +93,10 @@ class ShardGroup(Group):
     def costs_and_plan(self, program: Program, measure: Callable[[], Measured], plan: Planner) -> tuple[Measured, Planned]:
         """What all measure, and one plans: the first, or where batches differ the one that needs most memory."""
         structure = fingerprint(program, sizes=False)
-        same = self.compare({"loss function, or code of the model": structure[:12]}, {"sizes": fingerprint(program)})
+        self.same_sizes = self.compare({"loss function, or code of the model": structure[:12]}, {"sizes": fingerprint(program)})
         costs, seconds = self.attempt(measure)
         measured = self._with_network(program, costs), seconds
-        if same:
+        if self.same_sizes:
             return self.in_lockstep(lambda: (measured, plan(measured, None)))
         needs = self.numbers(sum(storage.bytes for storage in program.storages))
         _, shared, *_ = self.in_lockstep(lambda: plan(measured, None), needs.index(max(needs)))

@@ -22,6 +22,7 @@ from checkmate.torch.sharding.fully_sharded import without_hooks
 from checkmate.torch.sharding.gathers import with_collectives
 from checkmate.torch.sharding.interconnect import Interconnect
 from checkmate.torch.sharding.placement import Layout
+from checkmate.torch.sharding.prefetch import with_overlap, without_overlap
 from checkmate.torch.sharding.shards import ShardedState, WholeState
 from checkmate.torch.trace import LossFn, Trace, trace_step
 
@@ -59,6 +60,8 @@ def build_sharded(
     inputs = [*trace.signature.values(shards, batch), *accumulated.values()]
     name = type(shards.model).__name__.removeprefix("FSDP")
     found = plan_captured(trace, inputs, name, options, group, finished, similar.plan if similar else None)
+    overlaps = group.same_sizes
+    found = with_overlap(found, options, group.in_lockstep) if overlaps else without_overlap(found, options)
     timings = replace(found.timings, capture=capture_seconds)
     execution = execution_of(found.program, found.plan, found.addresses, found.room)
     return CompiledStep(found.program, found.graph, found.plan, timings, found.costs, execution, found.refused)

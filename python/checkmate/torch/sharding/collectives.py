@@ -66,7 +66,7 @@ class Wire:
     def reduce_over_replicas(self, shard: torch.Tensor) -> None:
         """Sums it over the ranks that hold the same shard."""
         if self._outer is not None:
-            dist.all_reduce(shard, group=self._outer)
+            dist.all_reduce(self._lent([shard])[0], group=self._outer)
 
     def __str__(self) -> str:
         return f"{dist.get_backend(self._inner)} of {self.ranks} x {self.replicas}"

@@ -43,6 +43,8 @@ def sharded(model: torch.nn.Module, options: Options) -> DeviceMesh:
 def _check_options(options: Options) -> None:
     if options.process_group is not None:
         raise Error("a model is sharded (shard=) or whole on each rank (process_group=): pass one of the two")
+    if options.plan is not None:
+        raise Error("a sharded step cannot take plan=: the ranks find one together, which their cache remembers")
     if options.deliver == "backward":
         raise Error('a sharded step has reduced its gradients when it returns: leave out deliver="backward"')
 
