@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
-import torch.distributed.checkpoint as dcp
 from torch import nn
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+from torch.distributed.checkpoint.state_dict_loader import load
+from torch.distributed.checkpoint.state_dict_saver import save
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.nn import functional
@@ -81,7 +82,7 @@ def compiled(rank: int, folder: str, budget: Any, model: nn.Module, **options: A
 
 
 def gathers_of(step: checkmate.torch.Step) -> int:
-    return sum(step.graph.ops[op].kind == "gather" for op in step.plan.steps)
+    return sum(step.gathers.values())
 
 
 def least_budget(rank: int, folder: str, model: nn.Module) -> int:
@@ -142,12 +143,12 @@ def trained(rank: int, folder: str, kind: type[torch.optim.Optimizer], inside: b
     """Weights after three steps, with the optimizer inside of the step or after it."""
     model = seeded_net()
     if inside:
-        step = compiled(rank, folder, "90%", model, optimizer=kind(model.parameters(), **given))  # type: ignore[call-arg]
+        step = compiled(rank, folder, "90%", model, optimizer=kind(model.parameters(), **given))
         for _ in range(3):
             step(rows_of(rank))
         return weights(model)
     step = compiled(rank, folder, "90%", model)
-    optimizer = kind(model.parameters(), **given)  # type: ignore[call-arg]
+    optimizer = kind(model.parameters(), **given)
     for _ in range(3):
         optimizer.zero_grad()
         step(rows_of(rank))
@@ -160,9 +161,7 @@ def optimizers(rank: int, folder: str) -> list[tuple[list[torch.Tensor], list[to
         (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9}),
         (torch.optim.AdamW, {"lr": 0.01}),
     ]
-    return [
-        (trained(rank, folder, kind, True, **given), trained(rank, folder, kind, False, **given)) for kind, given in kinds
-    ]
+    return [(trained(rank, folder, kind, True, **given), trained(rank, folder, kind, False, **given)) for kind, given in kinds]
 
 
 def fully_sharded_net(**options: Any) -> Net:
@@ -259,7 +258,7 @@ def hybrid(rank: int, folder: str) -> tuple[list[torch.Tensor], bool]:
     made = gradients(step.model)
     step.model.zero_grad()
     seen = checkmate.verify(step, (rows_of(rank),), repeats=1, eager=False)
-    return made, seen.from_keep_all.none and seen.measured_peak == seen.predicted_peak
+    return made, seen.holds and seen.measured_peak <= seen.predicted_peak
 
 
 class Trainer:
@@ -271,7 +270,7 @@ class Trainer:
         self.group = shard
         self.rows = torch.cat([rows_of(each) for each in range(4)]).chunk(shard.size())[rank]
         options = {"cache": folder, "time_limit": 0.5, "network": NO_LATENCY, "optimizer": self.optimizer}
-        self.step = checkmate.compile(self.model, squared, (self.rows,), "90%", shard=shard, **options)  # type: ignore[arg-type]
+        self.step = checkmate.compile(self.model, squared, (self.rows,), "90%", shard=shard, **options)
 
     def train(self, steps: int) -> list[torch.Tensor]:
         for _ in range(steps):
@@ -283,17 +282,18 @@ class Trainer:
         return {"model": model, "optimizer": optimizer}
 
     def save(self, folder: str) -> None:
-        dcp.save(self.state(), checkpoint_id=folder, process_group=self.group)
+        save(self.state(), checkpoint_id=folder, process_group=self.group)
 
     def load(self, folder: str) -> None:
         state = self.state()
-        dcp.load(state, checkpoint_id=folder, process_group=self.group)
+        load(state, checkpoint_id=folder, process_group=self.group)
         set_state_dict(self.model, self.optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])
 
 
 def checkpoints(rank: int, folder: str) -> dict[int, list[torch.Tensor]]:
     """Weights after four steps: of four ranks, and of two and of one that take over after two."""
     saved = f"{folder}/checkpoint"
+    assert dist.group.WORLD is not None, "the ranks have met"
     four = Trainer(rank, folder, dist.group.WORLD)
     four.train(2)
     four.save(saved)

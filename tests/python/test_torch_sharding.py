@@ -29,7 +29,7 @@ def gradients_of_one_process(*rows: int) -> list[torch.Tensor]:
     """The average over ranks with so many rows each."""
     alone = ranks_sharded.seeded_net()
     for rank, count in enumerate(rows):
-        (ranks_sharded.squared(alone, ranks_sharded.rows_of(rank)[:count]) / len(rows)).backward()
+        (ranks_sharded.squared(alone, ranks_sharded.rows_of(rank)[:count]) / len(rows)).backward()  # type: ignore[no-untyped-call]
     return [p.grad for p in alone.parameters() if p.grad is not None]
 
 

@@ -91,7 +91,7 @@ def measured_costs(
 
 def estimated_costs(program: Program) -> list[UnitCost]:
     """Without measuring: floating-point operations, or what moving the unit's bytes is worth, if that is more."""
-    return [UnitCost(max(_flops(unit), _FLOPS_PER_BYTE * _moved_bytes(program, unit))) for unit in program.units]
+    return [UnitCost(max(flops_of(unit), _FLOPS_PER_BYTE * moved_bytes(program, unit))) for unit in program.units]
 
 
 def signature(unit: Unit) -> str:
@@ -188,7 +188,8 @@ def _amount(number: object) -> int:
     return number
 
 
-def _flops(unit: Unit) -> int:
+def flops_of(unit: Unit) -> int:
+    """Floating-point operations of what torch's counter knows."""
     total = 0
     for each in unit.calls:
         op = overload(each.node)
@@ -198,5 +199,6 @@ def _flops(unit: Unit) -> int:
     return total
 
 
-def _moved_bytes(program: Program, unit: Unit) -> int:
+def moved_bytes(program: Program, unit: Unit) -> int:
+    """Of what it reads and makes."""
     return sum(program.storages[s].bytes for s in [*unit.reads, *unit.makes])

@@ -68,7 +68,7 @@ def outside_of_arenas(tensor: torch.Tensor) -> torch.Tensor:
 def unowned(tensor: torch.Tensor) -> torch.Tensor:
     """The same memory, which this does not keep: for threads of others, that let go of what they got some time after its use."""
     extension = _extension()
-    return tensor if extension is None or tensor.device.type != "cpu" else extension.unowned(tensor)  # type: ignore[no-any-return]
+    return tensor if extension is None or tensor.device.type != "cpu" else extension.unowned(tensor)
 
 
 @functools.cache

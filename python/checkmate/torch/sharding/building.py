@@ -12,8 +12,8 @@ import torch
 
 import checkmate
 from checkmate.torch.guards import flatten_batch
-from checkmate.torch.options import Options
 from checkmate.torch.optimizer import with_updates
+from checkmate.torch.options import Options
 from checkmate.torch.pipeline import CompiledStep, execution_of, plan_captured
 from checkmate.torch.sharding.agreement import ShardGroup
 from checkmate.torch.sharding.buckets import buckets_of

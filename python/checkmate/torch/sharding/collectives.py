@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -127,7 +128,7 @@ class Collective(Apart):
         ends = [0]
         for size in self.sizes:
             ends.append(ends[-1] + self.layout.shard_elements(size))
-        return list(zip(ends, ends[1:], strict=False))
+        return list(itertools.pairwise(ends))
 
 
 class Gather(Collective):
@@ -187,7 +188,7 @@ class Reduce(Collective):
         if not self.is_bucket and (self.layout.is_even(self.sizes[0]) or self.wire.takes_any_rows):
             (gradient,) = gradients
             whole = gradient.reshape(-1).clone() if self._spared[0] else gradient.reshape(-1)
-            rows = list(whole.split(self.layout.shard_elements(self.sizes[0])))
+            rows = list(whole.split(self.layout.shard_elements(self.sizes[0])))  # type: ignore[no-untyped-call]
             rows += [whole[:0]] * (ranks - len(rows))
             return rows, whole, rows[rank]
         packed = gradients[0].new_zeros((ranks, self.elements // ranks))

@@ -64,7 +64,7 @@ class _Collectives:
         for names in messages:
             self._gather([name for name in names if name in read])
         for name in self._sharded:
-            self._inputs[name].meta["val"] = self._wholes[name].new_empty(self._layout.padded_shard(self._wholes[name].shape))
+            self._inputs[name].meta["val"] = self._shard(name)
         totals = [self._add(existing, gradients.pop(name)) for name, existing in accumulated.items() if name in gradients]
         return replace(
             self._trace,
@@ -94,6 +94,7 @@ class _Collectives:
             results = self._call(target, shards, names, Origin("forward", names[0].rpartition(".")[0]))
             for name, shard, result in zip(names, shards, results, strict=True):
                 whole = self._first_rows(result, self._wholes[name].shape, self._wholes[name].shape[0])
+                whole.meta["val"] = self._wholes[name]
                 for reader in readers[shard]:
                     reader.replace_input_with(shard, whole)
 
@@ -112,15 +113,25 @@ class _Collectives:
 
     def _call(self, target: Collective, arguments: Sequence[fx.Node], names: Sequence[str], origin: Origin) -> list[fx.Node]:
         """Its results, one for each parameter."""
-        size_of = self._layout.padded if isinstance(target, Gather) else self._layout.padded_shard
+        made = self._padded if isinstance(target, Gather) else self._shard
         call = self._graph.call_function(target, tuple(arguments))
-        call.meta["val"] = [self._wholes[name].new_empty(size_of(self._wholes[name].shape)) for name in names]
+        call.meta["val"] = [made(name) for name in names]
         set_origin(call, origin)
         results = []
         for place, result in enumerate(call.meta["val"]):
             results.append(self._graph.call_function(operator.getitem, (call, place)))
             results[-1].meta["val"] = result
         return results
+
+    def _padded(self, name: str) -> torch.Tensor:
+        """In the storage of the whole parameter, in which its views are as well."""
+        whole = self._wholes[name]
+        size = self._layout.padded(whole.shape)
+        whole.untyped_storage().resize_(size.numel() * whole.itemsize)
+        return whole.as_strided(size, torch._prims_common.make_contiguous_strides_for(size))
+
+    def _shard(self, name: str) -> torch.Tensor:
+        return self._wholes[name].new_empty(self._layout.padded_shard(self._wholes[name].shape))
 
     def _first_rows(self, padded: fx.Node, size: torch.Size, rows: int) -> fx.Node:
         """Without the padding: on all ranks, or on none."""

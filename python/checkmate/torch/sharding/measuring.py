@@ -17,7 +17,9 @@ _ELEMENTS = (1 << 10, 1 << 19)  # of the small and the large message that are ti
 _RUNS = 5
 
 
-def measured_interconnect(wire: Wire, layout: Layout, in_lockstep: Callable[[Callable[[], Interconnect]], Interconnect]) -> Interconnect:
+def measured_interconnect(
+    wire: Wire, layout: Layout, in_lockstep: Callable[[Callable[[], Interconnect]], Interconnect]
+) -> Interconnect:
     """That of a group, whose ranks all call this: gathers of a small and of a large parameter, timed alone."""
     if layout.ranks == 1:
         return Interconnect(0.0, 1e12)

@@ -85,6 +85,8 @@ def _local(state: object) -> object:
 def take_sharded_parameters(optimizer: torch.optim.Optimizer, sharded: Mapping[torch.nn.Parameter, torch.nn.Parameter]) -> None:
     """In the place of the whole ones with which the optimizer was made."""
     if any(parameter in sharded for parameter in optimizer.state):
-        raise Error("the optimizer has made steps with whole parameters: make a new one, or shard the model before its first step")
+        raise Error(
+            "the optimizer has made steps with whole parameters: make a new one, or shard the model before its first step"
+        )
     for group in optimizer.param_groups:
         group["params"] = [sharded.get(parameter, parameter) for parameter in group["params"]]

@@ -24,7 +24,7 @@ class WholeState(ModelState):
 
     def __init__(self, model: torch.nn.Module) -> None:
         super().__init__(model)
-        mode = FakeTensorMode(allow_non_fake_inputs=True)  # type: ignore[no-untyped-call]
+        mode = FakeTensorMode(allow_non_fake_inputs=True)
         self._wholes = [_whole(p, mode) for p in super().parameters()]
 
     def parameters(self) -> list[torch.nn.Parameter]:
@@ -101,7 +101,7 @@ class ShardedState(ModelState):
         real = self._real[name]
         if shard is None or not isinstance(real, DTensor):
             return shard
-        return DTensor(shard, real._spec, requires_grad=False)
+        return DTensor(shard, real._spec, requires_grad=False)  # type: ignore[no-untyped-call]
 
     def _padded(self, name: str) -> torch.Tensor:
         real = self._real[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,7 @@ from checkmate.torch.options import Options
 from checkmate.torch.pipeline import CompiledStep
 from checkmate.torch.sharding.agreement import ShardGroup
 from checkmate.torch.sharding.building import build_sharded
-from checkmate.torch.sharding.collectives import Wire
+from checkmate.torch.sharding.collectives import Gather, Wire
 from checkmate.torch.sharding.fully_sharded import padded_again, sharded
 from checkmate.torch.sharding.measuring import measured_interconnect
 from checkmate.torch.sharding.optimizer import ShardOptimizer
@@ -24,7 +25,7 @@ from checkmate.torch.trace import LossFn
 
 
 class ShardedStep(Step):
-    """As :class:`checkmate.torch.Step`, on one of several ranks. Parameters and gradients are DTensors, as those of fully_shard."""
+    """As :class:`checkmate.torch.Step`, on one of several ranks. Parameters and gradients are those of fully_shard: DTensors."""
 
     group: ShardGroup
 
@@ -38,6 +39,19 @@ class ShardedStep(Step):
         self._batches: dict[Guard, int] = {}  # by which ranks tell each other what they have
         self._batch_count = 0
         super().__init__(model, loss_fn, example, options)
+
+    @property
+    def gathers(self) -> dict[str, int]:
+        """How often a step gathers each parameter, for the latest batch."""
+        compiled = self._latest
+        runs = Counter(compiled.plan.steps)
+        names = dict(zip(compiled.trace.inputs, compiled.trace.signature.parameters, strict=False))
+        return {
+            names[shard]: runs[index]
+            for index, unit in enumerate(compiled.program.units)
+            if isinstance(unit.node.target, Gather)
+            for shard in unit.node.all_input_nodes
+        }
 
     def _group_of(self, _model: torch.nn.Module, options: Options) -> ShardGroup:
         group = ShardGroup(self._mesh, options.network)

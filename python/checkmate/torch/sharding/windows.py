@@ -38,7 +38,7 @@ class _Windows:
         self.sizes = [tensor.bytes for tensor in self.plan.graph.tensors]
         self.free = [not self._is_message(step) for step in range(len(self.steps))]  # to hide a message
         freed: dict[int, int] = {}  # of a tensor: the latest step after which it was
-        frees = self.plan.frees
+        self.frees = self.plan.frees
         for step, unit in enumerate(self.steps):
             target = self.program.units[unit].node.target
             if isinstance(target, Gather):
@@ -46,7 +46,7 @@ class _Windows:
                 self._start_earlier(step, made, max((freed.get(t, -1) for t in made), default=-1) + 1)
             elif isinstance(target, Collective):
                 self._finish_later(step)
-            for tensor in frees[step]:
+            for tensor in self.frees[step]:
                 freed[tensor] = step
         return _events(self.program, self.steps, self.starts, self.finishes)
 
@@ -61,7 +61,7 @@ class _Windows:
 
     def _finish_later(self, step: int) -> None:
         unit = self.program.units[self.steps[step]]
-        needed = sum(self.sizes[t] for t in self.plan.frees[step] if t in set(unit.reads))
+        needed = sum(self.sizes[t] for t in self.frees[step] if t in unit.reads)
         makes = set(unit.makes)
         end, hidden = step + 1, 0
         while (
