@@ -97,6 +97,11 @@ class Collective(Apart):
         return len(self.sizes) > 1
 
     @property
+    def holds_a_copy(self) -> bool:
+        """Whether the message is memory of its own, allocated after the results."""
+        return self.is_bucket
+
+    @property
     def elements(self) -> int:
         """That all ranks hold, padding included."""
         return self.layout.ranks * sum(map(self.layout.shard_elements, self.sizes))
@@ -182,10 +187,19 @@ class Reduce(Collective):
         self._rest = unpack
         return shards
 
+    @property
+    def holds_a_copy(self) -> bool:
+        """As a bucket does, and where a gradient has other readers or needs padding."""
+        return not self._is_sent_as_it_is() or self._spared[0]
+
+    def _is_sent_as_it_is(self) -> bool:
+        takes_any_rows = self._wire is None or self._wire.takes_any_rows
+        return not self.is_bucket and (self.layout.is_even(self.sizes[0]) or takes_any_rows)
+
     def _packed(self, gradients: Sequence[torch.Tensor]) -> tuple[list[torch.Tensor], torch.Tensor, torch.Tensor]:
         """What is sent, as rows and in one piece, and this rank's row of it."""
         ranks, rank = self.layout.ranks, self.wire.rank
-        if not self.is_bucket and (self.layout.is_even(self.sizes[0]) or self.wire.takes_any_rows):
+        if self._is_sent_as_it_is():
             (gradient,) = gradients
             whole = gradient.reshape(-1).clone() if self._spared[0] else gradient.reshape(-1)
             rows = list(whole.split(self.layout.shard_elements(self.sizes[0])))  # type: ignore[no-untyped-call]

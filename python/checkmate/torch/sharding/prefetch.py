@@ -12,7 +12,7 @@ from checkmate.torch.options import Options
 from checkmate.torch.pipeline import Planned
 from checkmate.torch.planning import plan_addresses
 from checkmate.torch.planning_graph import planning_graph
-from checkmate.torch.sharding.splitting import Split, Splitter
+from checkmate.torch.sharding.splitting import Split, Splitter, allocations_of_start
 from checkmate.torch.sharding.timeline import Event, Part
 from checkmate.torch.sharding.windows import at_once, overlapping
 
@@ -36,7 +36,7 @@ def with_overlap(found: Planned, options: Options, in_lockstep: Callable[..., An
                 return events, addresses
             most -= addresses.total - room
         events = at_once(found.program, found.plan.steps)
-        return events, _with_waits(found.addresses, events)
+        return events, _with_waits(found, events)
 
     events, addresses = in_lockstep(decide)
     return _overlapped(splitter.split(events), found, options, addresses)
@@ -46,7 +46,7 @@ def without_overlap(found: Planned, options: Options) -> Planned:
     """The same steps, each message waited for where it starts: for ranks whose batches differ, and so their memory."""
     events = at_once(found.program, found.plan.steps)
     split = Splitter(found.program, found.costs).split(events)
-    return _overlapped(split, found, options, _with_waits(found.addresses, events))
+    return _overlapped(split, found, options, _with_waits(found, events))
 
 
 def _overlapped(split: Split, found: Planned, options: Options, addresses: Addresses | None) -> Planned:
@@ -87,10 +87,20 @@ def _graph(split: Split, whole: Graph, options: Options) -> Graph:
     )
 
 
-def _with_waits(addresses: Addresses | None, events: Sequence[Event]) -> Addresses | None:
-    """Of a step whose waits allocate nothing."""
-    if addresses is None:
+def _with_waits(found: Planned, events: Sequence[Event]) -> Addresses | None:
+    """Each collective's allocations at their addresses, those after its start in its wait, which follows it at once."""
+    if found.addresses is None:
         return None
-    of_runs = iter(addresses.allocations)
-    allocations = [[] if event.part is Part.FINISH else next(of_runs) for event in events]
-    return replace(addresses, allocations=[*allocations, *of_runs])
+    of_runs = iter(found.addresses.allocations)
+    allocations: list[list[tuple[int, int]]] = []
+    later: list[tuple[int, int]] = []
+    for event in events:
+        if event.part is Part.FINISH:
+            allocations.append(later)
+            continue
+        of_run = next(of_runs)
+        if event.part is Part.START:
+            count = allocations_of_start(found.program.units[event.unit])
+            of_run, later = of_run[:count], of_run[count:]
+        allocations.append(of_run)
+    return replace(found.addresses, allocations=[*allocations, *of_runs])

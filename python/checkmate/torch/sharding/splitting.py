@@ -115,10 +115,10 @@ class Splitter:
             waited = [ready[s] for s in whole.reads if s in ready]
             makes = [*whole.makes, *message]
             start = Unit([Call(whole.node, Start(target))], [*whole.reads, *waited], makes, effect=whole.effect)
-            return start, _cost_of_start(whole, cost, message)
+            return start, _costs_of_parts(whole, cost)[0]
         reads = [*whole.makes, *message, *(whole.reads if whole.effect else ())]
         node = self._nodes[index]
-        return Unit([Call(node, node.target)], reads, [ready[whole.makes[0]]]), UnitCost(0, allocations=_nothing(cost))
+        return Unit([Call(node, node.target)], reads, [ready[whole.makes[0]]]), _costs_of_parts(whole, cost)[1]
 
     def _wait_node(self, call: fx.Node) -> fx.Node:
         results = [node for node in call.users if is_getitem(node) and getitem(node)[0] is call]
@@ -130,25 +130,31 @@ class Splitter:
         return node
 
 
+def allocations_of_start(collective: Unit) -> int:
+    """Its results, and the copy that the message holds. What is allocated after them, the wait allocates."""
+    target = collective.node.target
+    assert isinstance(target, Collective), "only collectives have parts"
+    return len(collective.makes) + target.holds_a_copy
+
+
 def _message_bytes(unit: Unit, cost: UnitCost) -> int:
     """What the message holds in addition to its results, while it is on its way."""
-    if cost.allocations is not None:
-        pairs = zip((e for e in cost.allocations.events if e > 0), cost.allocations.owners, strict=True)
-        return sum(nbytes for nbytes, owner in pairs if owner < 0)
     target = unit.node.target
     assert isinstance(target, Collective), "only collectives have messages"
-    return target.elements * value(unit.node)[0].itemsize if target.is_bucket else 0
-
-
-def _cost_of_start(whole: Unit, cost: UnitCost, message: Sequence[int]) -> UnitCost:
     if cost.allocations is None:
-        return cost
-    events = tuple(event for event in cost.allocations.events if event > 0)
-    owners = tuple(owner if owner >= 0 or not message else len(whole.makes) for owner in cost.allocations.owners)
-    held = sum(nbytes for nbytes, owner in zip(events, cost.allocations.owners, strict=True) if owner < 0)
-    made = (*cost.made, held) if message else cost.made
-    return UnitCost(cost.cost, max(0, cost.workspace - held), made, UnitAllocations(events, owners))
+        return target.elements * value(unit.node)[0].itemsize if target.holds_a_copy else 0
+    return sum(cost.allocations.events[len(unit.makes) : allocations_of_start(unit)])
 
 
-def _nothing(cost: UnitCost) -> UnitAllocations | None:
-    return None if cost.allocations is None else UnitAllocations()
+def _costs_of_parts(whole: Unit, cost: UnitCost) -> tuple[UnitCost, UnitCost]:
+    """Of the start, which makes the results and, after them, the copy that the message holds; and of the wait."""
+    held = _message_bytes(whole, cost)
+    rest = max(0, cost.workspace - held)
+    made = (*cost.made, held) if cost.made and held else cost.made
+    if cost.allocations is None:
+        return UnitCost(cost.cost, rest, made), UnitCost(0, rest)
+    results, first = len(whole.makes), allocations_of_start(whole)
+    events, owners = cost.allocations.events, cost.allocations.owners
+    start = UnitAllocations(events[:first], (*owners[:results], *[results] * (first - results)))
+    later = [e if e > 0 else e + first for e in events[first:] if e > 0 or -1 - e >= first]
+    return UnitCost(cost.cost, 0, made, start), UnitCost(0, rest, (), UnitAllocations(tuple(later), owners[first:]))
