@@ -41,7 +41,7 @@ from checkmate.torch.sharding.collectives import Gather
 from checkmate.torch.sharding.estimate import cost_of
 from checkmate.torch.sharding.gathers import with_collectives
 from checkmate.torch.sharding.placement import Layout
-from models.large_models import Case, gpt2, llama
+from models.large_models import Case, gpt2
 from models.llama70b import batch_of, language_loss, llama_70b
 
 MIB = 2**20
@@ -50,19 +50,28 @@ BUDGETS = ("100%", "70%", "50%", "least")
 
 
 def small_gpt2() -> Case:
-    return gpt2(layers=6, width=256, words=2048, batch=2, length=128, dropout=0.0)
+    return gpt2(layers=4, width=192, words=1024, batch=4, length=64, dropout=0.0)
 
 
 def small_vit() -> Case:
     config = transformers.ViTConfig(
-        hidden_size=192, num_attention_heads=3, intermediate_size=768, num_hidden_layers=6, image_size=96
+        hidden_size=192, num_attention_heads=3, intermediate_size=768, num_hidden_layers=4, image_size=64
     )
     model = transformers.ViTForImageClassification(config).train()
-    images = (torch.randn(8, 3, 96, 96), torch.randint(2, (8,)))
+    images = (torch.randn(8, 3, 64, 64), torch.randint(2, (8,)))
     return Case(model, lambda m, x, y: m(x, labels=y).loss, images, list(model.vit.layers))
 
 
-MODELS: dict[str, Callable[[], Case]] = {"gpt2": small_gpt2, "llama": llama, "vit": small_vit}
+def small_llama() -> Case:
+    config = transformers.LlamaConfig(
+        hidden_size=192, intermediate_size=512, num_hidden_layers=4, num_attention_heads=3, vocab_size=1024
+    )
+    model = transformers.LlamaForCausalLM(config).train()
+    ids = torch.randint(1024, (4, 64))
+    return Case(model, lambda m, x: m(x, labels=x, use_cache=False).loss, (ids,), list(model.model.layers))
+
+
+MODELS: dict[str, Callable[[], Case]] = {"gpt2": small_gpt2, "llama": small_llama, "vit": small_vit}
 
 
 def case_of(name: str, rank: int) -> Case:

@@ -10,6 +10,8 @@ from checkmate.torch.ir import Program
 from checkmate.torch.sharding.collectives import Collective, Gather
 from checkmate.torch.sharding.timeline import Event, Part
 
+_FARTHEST = 200  # steps from a message to where it is read, or made
+
 
 def at_once(program: Program, steps: Sequence[int]) -> list[Event]:
     """Every message is waited for where it starts."""
@@ -52,7 +54,7 @@ class _Windows:
 
     def _start_earlier(self, step: int, made: Sequence[int], earliest: int) -> None:
         needed = sum(self.sizes[t] for t in made)
-        begin, hidden = step, 0
+        begin, hidden, earliest = step, 0, max(earliest, step - _FARTHEST)
         while begin > earliest and hidden < self.costs[self.steps[step]] and self.memory[begin - 1] + needed <= self.capacity:
             begin -= 1
             hidden += self._hide(begin)
@@ -65,7 +67,7 @@ class _Windows:
         makes = set(unit.makes)
         end, hidden = step + 1, 0
         while (
-            end < len(self.steps)
+            end < min(len(self.steps), step + _FARTHEST)
             and hidden < self.costs[self.steps[step]]
             and self.memory[end] + needed <= self.capacity
             and not makes.intersection(self.program.units[self.steps[end]].reads)
