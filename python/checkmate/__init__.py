@@ -57,7 +57,7 @@ __all__ = [
     "sweep",
     "zoo",
 ]
-_OF_TORCH = ("capture", "compile", "estimate", "options", "torch", "verify", "wrap")
+_OF_TORCH = ("Accelerator", "Interconnect", "capture", "compile", "estimate", "options", "torch", "verify", "wrap")
 
 
 def __getattr__(name: str) -> Any:

@@ -28,6 +28,8 @@ class Options:
     plan: Plan | Path | None = None
     progress: ProgressOption = None
     process_group: Any = None
+    shard: Any = None
+    network: Any = None
     optimizer: StepOptimizer | None = None
     kernels: str = "aten"
     deliver: str = "now"
