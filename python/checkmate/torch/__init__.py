@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from checkmate import Error, Plan, _core
+from checkmate.frontend.timings import Timings
 from checkmate.progress import ProgressOption
 from checkmate.torch.backend.settings import options
 from checkmate.torch.capture import capture
@@ -19,7 +20,6 @@ from checkmate.torch.memory import peak_bytes
 from checkmate.torch.optimizer import StepOptimizer
 from checkmate.torch.options import Options
 from checkmate.torch.peak import Part
-from checkmate.torch.pipeline import Timings
 from checkmate.torch.step import Step
 from checkmate.torch.trace import LossFn
 from checkmate.torch.verify import Verification, verify
