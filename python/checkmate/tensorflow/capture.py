@@ -49,10 +49,11 @@ class Captured:
         return tf.nest.pack_sequence_as(self.structure, found, expand_composites=True)
 
 
-def capture(function: Callable[..., Any], traced: Sequence[Any], shapes: Sequence[Any]) -> Captured:
-    """`function` of flat tensors, traced with the specs `traced` as TensorFlow would, then made static by `shapes`."""
+def capture(function: Callable[..., Any], traced: Sequence[Any], batch: Sequence[Any]) -> Captured:
+    """`function` of flat tensors, traced with the specs `traced` as TensorFlow would, then made static for such a batch."""
     try:
-        concrete = tf.function(function, autograph=False).get_concrete_function(*traced)
+        with grappler.whole_control_flow():
+            concrete = tf.function(function, autograph=False).get_concrete_function(*traced)
     except CaptureError:
         raise
     except Exception as error:
@@ -61,13 +62,10 @@ def capture(function: Callable[..., Any], traced: Sequence[Any], shapes: Sequenc
             "call the same function inside tf.function(autograph=False) to see whether it works without checkmate"
         ) from error
     _refuse(concrete.graph)
-    definition = grappler.optimized(concrete)
-    graph, inputs = _imported(definition, concrete, shapes)
+    graph, inputs, outputs = _imported(grappler.optimized(concrete, batch), concrete, batch)
     ops, backward_from = _in_order(graph, concrete.graph)
-    outputs = [graph.get_tensor_by_name(tensor.name) for tensor in concrete.outputs]
-    constants = _folded(ops)
-    structure = concrete.structured_outputs
-    return Captured(graph, ops, inputs, outputs, list(concrete.captured_inputs), structure, constants, backward_from)
+    closure, structure = list(concrete.captured_inputs), concrete.structured_outputs
+    return Captured(graph, ops, inputs, outputs, closure, structure, _folded(ops), backward_from)
 
 
 def variables_behind(handle: Any) -> list[tuple[Any, Any]]:
@@ -92,32 +90,48 @@ def _refuse(graph: Any) -> None:
                 f"{op.name} is a {op.type}, control flow of TensorFlow 1: use tf.cond and tf.while_loop with "
                 "tf.compat.v1.enable_control_flow_v2(), which is the default of TensorFlow 2"
             )
-        if any(name in op.node_def.attr and op.node_def.attr[name].b for name in _COMPILED):
+        attributes = op.node_def.attr
+        if any(name in attributes and attributes[name].b for name in _COMPILED):
             raise CaptureError(
                 f"{op.name} is compiled by XLA, which undoes a plan: leave out jit_compile=True, "
                 "in model.compile as in tf.function"
             )
 
 
-def _imported(definition: Any, concrete: Any, shapes: Sequence[Any]) -> tuple[Any, list[Any]]:
-    """The optimized graph over placeholders of static shapes."""
+def _imported(definition: Any, concrete: Any, batch: Sequence[Any]) -> tuple[Any, list[Any], list[Any]]:
+    """The graph over placeholders of static shapes, with its inputs and outputs."""
+    arguments = {node.attr["index"].i: node.name for node in definition.node if node.op == "_Arg"}
+    results = {node.attr["index"].i: node.input[0] for node in definition.node if node.op == "_Retval"}
+    waited_for = {name for node in definition.node for name in node.input if name.startswith("^")}
+    kept = [
+        node
+        for node in definition.node
+        if node.op not in ("_Arg", "_Retval") and (node.op != "NoOp" or f"^{node.name}" in waited_for)
+    ]
+    gone = {f"^{name}" for name in arguments.values()}
+    for node in kept:
+        if gone & set(node.input):
+            inputs = [name for name in node.input if name not in gone]
+            del node.input[:]
+            node.input.extend(inputs)
+        node.attr.pop("_class", None)  # colocation with nodes that are gone: there is one device,
+        node.device = ""  # that of whoever calls
+    del definition.node[:]
+    definition.node.extend(kept)
     graph = func_graph.FuncGraph("checkmate")
-    batch = len(concrete.inputs) - len(concrete.captured_inputs)
-    inputs = []
     with graph.as_default():
+        inputs = []
         for position, tensor in enumerate(concrete.inputs):
-            shape = shapes[position].shape if position < batch else [] if tensor.dtype == tf.resource else tensor.shape
-            placeholder = tf.raw_ops.Placeholder(dtype=tensor.dtype, shape=shape, name="input")
+            shape = batch[position].shape if position < len(batch) else [] if tensor.dtype == tf.resource else tensor.shape
+            placeholder = tf.raw_ops.Placeholder(dtype=tensor.dtype, shape=shape, name="checkmate_input")
             handle_data_util.copy_handle_data(tensor, placeholder)
             inputs.append(placeholder)
-        replaced = {tensor.op.name for tensor in concrete.inputs}
-        kept = [node for node in definition.node if node.name not in replaced]
-        del definition.node[:]
-        definition.node.extend(kept)
-        importer.import_graph_def(
-            definition, name="", input_map={t.name: p for t, p in zip(concrete.inputs, inputs, strict=True)}
-        )
-    return graph, inputs
+        by_name = {f"{arguments[position]}:0": placeholder for position, placeholder in enumerate(inputs)}
+        read = {name if ":" in name else f"{name}:0" for node in kept for name in node.input if not name.startswith("^")}
+        importer.import_graph_def(definition, name="", input_map={k: v for k, v in by_name.items() if k in read})
+    names = [results[position] for position in range(len(results))]
+    names = [name if ":" in name else f"{name}:0" for name in names]
+    return graph, inputs, [by_name[name] if name in by_name else graph.get_tensor_by_name(name) for name in names]
 
 
 def _in_order(graph: Any, traced: Any) -> tuple[list[Any], int]:
@@ -169,7 +183,11 @@ def _folded(ops: Sequence[Any]) -> dict[int, Any]:
         of_shapes = op.type in ("Shape", "ShapeN", "Size", "Rank") and all(t.shape.is_fully_defined() for t in op.inputs)
         follows = of_shapes or (op.inputs and not op.op_def.is_stateful and all(id(t) in known for t in op.inputs))
         for tensor in op.outputs if follows and op.type not in _SOURCES else []:
-            if not tensor.shape.is_fully_defined() or tensor.shape.num_elements() > _LARGEST_FOLDED:
+            if (
+                tensor.dtype in (tf.variant, tf.resource)
+                or not tensor.shape.is_fully_defined()
+                or tensor.shape.num_elements() > _LARGEST_FOLDED
+            ):
                 continue
             value = pywrap_tf_session.TF_TryEvaluateConstant_wrapper(tensor.graph._c_graph, tensor._as_tf_output())
             if value is not None:

@@ -76,8 +76,7 @@ def measured_costs(
                 extra, held = _beyond(program, unit, slot)
                 workspace[unit], more[unit] = max(workspace[unit], extra), max(more[unit], held)
     return [
-        UnitCost(max(1, round(_typical(samples[key]) * 1e9)), workspace[unit], more[unit])
-        for unit, key in enumerate(signatures)
+        UnitCost(max(1, round(_typical(samples[key]) * 1e9)), workspace[unit], more[unit]) for unit, key in enumerate(signatures)
     ]
 
 

@@ -1,26 +1,31 @@
 """TensorFlow's own optimizer of graphs, grappler: it works once, before planning, and not again on what was planned.
 
-It would merge the copies of a recomputed op, which compute the same.
+It would merge the copies of a recomputed op, which compute the same. What is planned is the very graph that TensorFlow would
+run, so that numbers are bitwise the same: with the devices, shapes and options that its executor knows, grappler rewrites more
+than it does on a graph alone.
 """
 
 from __future__ import annotations
 
 import contextlib
 import copy
-import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tensorflow.core.framework import function_pb2, graph_pb2
-from tensorflow.core.protobuf import config_pb2, meta_graph_pb2
-from tensorflow.python.eager import context
-from tensorflow.python.framework import convert_to_constants
-from tensorflow.python.grappler import tf_optimizer
-from tensorflow.python.training.saver import export_meta_graph
+import tensorflow as tf
+from tensorflow.core.protobuf import config_pb2
+from tensorflow.python.eager import cancellation, context
+from tensorflow.python.ops import control_flow_util_v2
+
+from checkmate.frontend.errors import CaptureError, first_line
 
 _OFF = config_pb2.ConfigProto()
 _OFF.graph_options.rewrite_options.disable_meta_optimizer = True
-_numbers = itertools.count()  # of captured graphs: their functions live in one library
+
+
+@tf.function(autograph=False)
+def _nothing() -> Any:
+    return tf.constant(0)
 
 
 @contextlib.contextmanager
@@ -37,42 +42,41 @@ def switched_off() -> Iterator[None]:
         thread.function_call_options = before
 
 
-def optimized(function: Any) -> graph_pb2.GraphDef:
-    """The graph of a concrete function, as TensorFlow would run it. Inputs and outputs keep their names.
+@contextlib.contextmanager
+def whole_control_flow() -> Iterator[None]:
+    """While tracing: `If` and `While` stay one op each. Taken apart into `Switch` and `Merge`, a branch that is not taken would
+    end a chain of ops."""
+    before = control_flow_util_v2._DISABLE_LOWER_USING_SWITCH_MERGE
+    control_flow_util_v2._DISABLE_LOWER_USING_SWITCH_MERGE = True
+    try:
+        yield
+    finally:
+        control_flow_util_v2._DISABLE_LOWER_USING_SWITCH_MERGE = before
 
-    `If` and `While` stay one op each: taken apart into `Switch` and `Merge`, their dead branches would end a chain of ops.
+
+def optimized(concrete: Any, batch: Sequence[Any]) -> Any:
+    """The graph that TensorFlow would run for this concrete function on such a batch. Nothing runs.
+
+    A call that is cancelled before it begins has its graph made, which TensorFlow notes where it notes what functions ran.
     """
-    whole = convert_to_constants.disable_lower_using_switch_merge(function.graph.as_graph_def())
-    described = export_meta_graph(graph_def=whole, graph=function.graph)
-    described.ClearField("collection_def")
-    kept = meta_graph_pb2.CollectionDef()
-    kept.node_list.value.extend(tensor.name for tensor in [*function.inputs, *function.outputs])
-    kept.node_list.value.extend(op.name for op in function.graph.control_outputs)
-    described.collection_def["train_op"].CopyFrom(kept)
-    config = config_pb2.ConfigProto()
-    config.graph_options.rewrite_options.min_graph_nodes = -1  # as in a function: graphs of any size
-    result = tf_optimizer.OptimizeGraph(config, described)
-    _rename_functions(result.library, result)
-    for node in result.node:
-        node.attr.pop("_class", None)  # colocation with nodes that may be gone: there is one device
-    return result
-
-
-def _rename_functions(library: function_pb2.FunctionDefLibrary, graph: graph_pb2.GraphDef) -> None:
-    """New names, so that the functions of `If` and `While` do not meet their own before grappler."""
-    suffix = f"_checkmate_{next(_numbers)}"
-    names = {function.signature.name for function in library.function}
-    for function in library.function:
-        function.signature.name += suffix
-    del library.gradient[:]
-    for node in [*graph.node, *(node for function in library.function for node in function.node_def)]:
-        if node.op in names:
-            node.op += suffix
-        for attribute in node.attr.values():
-            for called in [attribute.func, *attribute.list.func] if attribute.WhichOneof("value") in ("func", "list") else []:
-                if called.name in names:
-                    called.name += suffix
-    for function in library.function:
-        for attribute in function.attr.values():
-            if attribute.WhichOneof("value") == "func" and attribute.func.name in names:
-                attribute.func.name += suffix
+    _nothing()  # so that its own graph is not noted
+    manager = cancellation.CancellationManager()
+    manager.start_cancel()
+    thread = context.context()
+    thread.enable_graph_collection()
+    try:
+        try:
+            manager.get_cancelable_function(concrete)(*batch)
+        except tf.errors.CancelledError:
+            pass
+        except tf.errors.OpError as error:
+            raise CaptureError(f"TensorFlow cannot prepare the step: {first_line(error)}") from error
+        _nothing()  # what is noted is handed out after a call that ran
+        noted = thread.export_run_metadata()
+    finally:
+        thread.disable_graph_collection()
+    graphs = [each.post_optimization_graph for each in noted.function_graphs]
+    found = [graph for graph in graphs if sum(node.op == "_Arg" for node in graph.node) == len(concrete.inputs)]
+    if not found:
+        raise CaptureError("TensorFlow did not tell which graph it would run: this is a bug of checkmate.tensorflow")
+    return max(found, key=lambda graph: len(graph.node))

@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import tensorflow as tf
-
 from checkmate import Graph, NoPlanError, Plan
 from checkmate._cache import Cache
 from checkmate._core import bytes_text
@@ -61,7 +59,7 @@ def build(
     The search starts from the plan `start`, such as one for another batch.
     """
     begin = time.perf_counter()
-    captured = capture(function, traced, [tf.TensorSpec(t.shape, t.dtype) for t in batch])
+    captured = capture(function, traced, batch)
     captured_at = time.perf_counter()
     with restored(captured):
         program, costs = _costs(captured, batch, options)

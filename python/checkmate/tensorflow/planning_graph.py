@@ -9,6 +9,8 @@ from checkmate.tensorflow.capture import nbytes
 from checkmate.tensorflow.costs import UnitCost, sizes
 from checkmate.tensorflow.program import Program
 
+_OWN_BYTES = 4096  # around a step: arguments, scalars, flags
+
 
 def planning_graph(
     program: Program,
@@ -29,6 +31,7 @@ def planning_graph(
         for storage, size in zip(program.storages, sizes(program, costs), strict=True)
     ]
     tensors.append(Tensor("constants", _constant_bytes(program), resident=True))
+    tensors.append(Tensor("small blocks of TensorFlow's own", _OWN_BYTES, resident=True))
     ops = []
     turn: list[int] = []  # a tensor of no bytes hands on whose turn it is: what has an effect keeps its order
     for index, (unit, cost) in enumerate(zip(program.units, costs, strict=True)):

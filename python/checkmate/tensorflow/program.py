@@ -34,6 +34,12 @@ _WRITING = {
     "SquaredDifference", "Sub", "Tan", "Tanh", "TanhGrad", "Xdivy", "Xlogy",
 }  # fmt: skip
 
+_SHAPED_BY_VALUES = {
+    "Where", "Unique", "UniqueV2", "UniqueWithCounts", "DynamicPartition", "ListDiff", "NonMaxSuppressionV3", "SparseToDense",
+    "RaggedTensorToTensor", "RaggedRange", "RaggedGather", "StringSplitV2", "SparseReshape",
+}  # fmt: skip
+_LARGEST_BY_VALUES = 1 << 16  # bytes
+
 
 @dataclass
 class Storage:
@@ -98,9 +104,7 @@ class _Lowering:
         for tensor in self._captured.outputs:
             for storage in self._of[id(tensor)]:
                 self._storages[storage].output = self._storages[storage].unit is not None
-        return Program(
-            self._captured, self._units, self._storages, self._of, self._hoisted, frozenset(self._views)
-        )
+        return Program(self._captured, self._units, self._storages, self._of, self._hoisted, frozenset(self._views))
 
     def _lower(self, op: Any) -> None:
         outputs = [t for t in op.outputs if id(t) not in self._captured.constants]
@@ -236,14 +240,20 @@ def _unique(values: Iterable[int]) -> list[int]:
     return list(dict.fromkeys(values))
 
 
-def check_sizes(program: Program, measured: Mapping[int, int], largest: int = 1 << 16) -> None:
-    """Refuses a step with large tensors whose shapes depend on values."""
+def check_sizes(program: Program, measured: Mapping[int, int]) -> None:
+    """Refuses a step with large tensors whose shapes depend on values. Others that TensorFlow does not know are measured."""
+    depends: set[int] = set()  # tensors, by id
+    for op in program.captured.ops:
+        unknown = [t for t in op.outputs if not t.shape.is_fully_defined()]
+        if op.type in _SHAPED_BY_VALUES or any(id(t) in depends for t in op.inputs):
+            depends.update(map(id, unknown))
     for index, size in measured.items():
-        storage = program.storages[index]
-        if not storage.known and size > largest and storage.unit is not None:
-            op = program.units[storage.unit].ops[0]
-            if any(t.dtype not in (tf.variant, tf.resource) and nbytes(t) is None for t in op.outputs):
-                raise CaptureError(
-                    f"the shape of {storage.name} ({op.type}, {size} bytes now) depends on values, but a plan needs shapes that "
-                    "are known in advance: use a mask instead of selecting elements, or select them before the step"
-                )
+        unit = program.storages[index].unit
+        if unit is None or size <= _LARGEST_BY_VALUES:
+            continue
+        (op, *_) = program.units[unit].ops
+        if any(id(t) in depends and index in program.storages_of[id(t)] for t in op.outputs):
+            raise CaptureError(
+                f"the shape of {program.storages[index].name} ({op.type}, {size} bytes now) depends on values, but a plan needs "
+                "shapes that are known in advance: use a mask instead of selecting elements, or select them before the step"
+            )

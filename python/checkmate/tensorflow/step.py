@@ -112,7 +112,9 @@ def flat_batch(batch: Sequence[Any]) -> tuple[list[Any], Any]:
     tensors = []
     for leaf in tf.nest.flatten(structure):
         if isinstance(leaf, (tf.RaggedTensor, tf.SparseTensor)):
-            raise Error(f"the batch has a {type(leaf).__name__}, whose size depends on values: make it dense with .to_tensor() or "
-                        "tf.sparse.to_dense(), outside of the step")
+            raise Error(
+                f"the batch has a {type(leaf).__name__}, whose size depends on values: make it dense with .to_tensor() or "
+                "tf.sparse.to_dense(), outside of the step"
+            )
         tensors.append(tf.convert_to_tensor(leaf))
     return tensors, structure
