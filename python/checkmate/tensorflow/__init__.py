@@ -13,9 +13,11 @@ from checkmate.frontend.timings import Timings
 from checkmate.progress import ProgressOption
 from checkmate.tensorflow.profiling import use_exact_allocator
 from checkmate.tensorflow.step import LossFn, Options, Step
+from checkmate.tensorflow.training import Training
+from checkmate.tensorflow.verify import Verification, verify
 from checkmate.tensorflow.versions import check_versions
 
-__all__ = ["CaptureError", "Step", "Timings", "compile"]
+__all__ = ["CaptureError", "Step", "Timings", "Training", "Verification", "compile", "fit", "verify"]
 
 check_versions()
 use_exact_allocator()
@@ -66,3 +68,39 @@ def compile(  # noqa: A001  (as checkmate.compile)
         optimizer=optimizer,
     )
     return Step(model, loss_fn, example, options)
+
+
+def fit(
+    model: Any,
+    budget: str | int | None = None,
+    *,
+    reserve: str | int = 0,
+    costs: str = "measured",
+    order: str = _core.default_order,
+    time_limit: float = 10.0,
+    gap: float = 2e-3,
+    threads: int | None = None,
+    seed: int = _core.default_seed,
+    cache: str | os.PathLike[str] | None = None,
+    plan: Plan | str | os.PathLike[str] | None = None,
+    progress: ProgressOption = None,
+) -> Training:
+    """Has ``model.fit`` train within the budget. Your ``model.compile(...)`` and ``model.fit(...)`` stay as they are.
+
+    The whole of ``model.train_step`` is planned when the first batch comes: both passes, the optimizer and metrics. What is
+    returned has the ``plan``, the ``graph``, and ``report(path)``, from then on. The arguments are those of :func:`compile`.
+    """
+    options = Options(
+        budget=budget,
+        reserve=reserve,
+        costs=costs,
+        order=order,
+        time_limit=time_limit,
+        gap=gap,
+        threads=threads,
+        seed=seed,
+        cache=None if cache is None else Path(cache),
+        plan=Path(plan) if isinstance(plan, (str, os.PathLike)) else plan,
+        progress=progress,
+    )
+    return Training(model, options)

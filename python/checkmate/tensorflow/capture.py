@@ -145,7 +145,7 @@ def _in_order(graph: Any, traced: Any) -> tuple[list[Any], int]:
         waiting[op] = len(needs)
         for needed in needs:
             readers[needed].append(op)
-    for op in reversed(_topological(ops, readers, dict(waiting), lambda op: 0)):
+    for op in reversed(_topological(ops, readers, dict(waiting), lambda _: 0)):
         if op.name not in place:
             place[op.name] = min((place[reader.name] for reader in readers[op]), default=len(place)) - 0.5
     order = _topological(ops, readers, waiting, lambda op: place[op.name])

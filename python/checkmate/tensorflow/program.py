@@ -30,8 +30,8 @@ _WRITING = {
     "Abs", "Add", "AddN", "AddV2", "BiasAdd", "Cast", "Div", "DivNoNan", "Elu", "EluGrad", "Erf", "Exp", "FloorDiv", "FloorMod",
     "GreaterEqual", "InvGrad", "LeakyRelu", "LeakyReluGrad", "Log", "Log1p", "LogicalAnd", "LogicalNot", "Maximum", "Minimum",
     "Mul", "MulNoNan", "Neg", "Pow", "RealDiv", "Reciprocal", "Relu", "Relu6", "Relu6Grad", "ReluGrad", "Rsqrt", "RsqrtGrad",
-    "Selu", "SeluGrad", "Sigmoid", "SigmoidGrad", "Softmax", "LogSoftmax", "Softplus", "SoftplusGrad", "Sqrt", "SqrtGrad", "Square",
-    "SquaredDifference", "Sub", "Tan", "Tanh", "TanhGrad", "Xdivy", "Xlogy",
+    "Selu", "SeluGrad", "Sigmoid", "SigmoidGrad", "Softmax", "LogSoftmax", "Softplus", "SoftplusGrad", "Sqrt", "SqrtGrad",
+    "Square", "SquaredDifference", "Sub", "Tan", "Tanh", "TanhGrad", "Xdivy", "Xlogy",
 }  # fmt: skip
 
 _SHAPED_BY_VALUES = {

@@ -39,3 +39,8 @@ def restored(captured: Captured) -> Iterator[None]:
 
 def _value(handle: Any, dtype: Any) -> Any:
     return np.array(tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtype).numpy())
+
+
+def written_values(captured: Captured) -> list[Any]:
+    """Copies of the values of the variables that the step writes into."""
+    return [_value(handle, dtype) for handle, dtype in written_variables(captured)]
