@@ -48,16 +48,25 @@ class _Slot:
     left: int  # of that, at its end
 
 
-def seen_aliases(program: Program, steps: Sequence[int], run: Callable[[], Any]) -> frozenset[str]:
-    """Names of ops that may hand on their input and, in this run, allocated nothing for their results."""
+@dataclass(frozen=True)
+class Sharing:
+    """Names of ops that were seen to allocate nothing for their results."""
+
+    aliases: frozenset[str] = frozenset()  # they hand on their input
+    writers: frozenset[str] = frozenset()  # they write over it
+
+
+def seen_sharing(program: Program, steps: Sequence[int], run: Callable[[], Any]) -> Sharing:
+    """In a run of units of one op each."""
     slots = _slots(profile(run), len(steps))
-    found = set()
+    aliases, writers = set(), set()
     for unit, slot in zip(steps, slots, strict=True):
         (op,) = program.units[unit].ops
         size = sum(program.storages[s].bytes for s in program.units[unit].makes)
-        if slot is not None and may_be_view(op) and size >= _SMALLEST_SEEN and slot.highest == 0:
-            found.add(op.name)
-    return frozenset(found)
+        if slot is None or size < _SMALLEST_SEEN or slot.left or op.op_def.is_stateful:
+            continue
+        (aliases if may_be_view(op) else writers).add(op.name)
+    return Sharing(frozenset(aliases), frozenset(writers))
 
 
 def measured_costs(
@@ -181,21 +190,21 @@ class CostCache:
         units = [(signature(unit), unit.reads, unit.makes) for unit in program.units]
         self._key = f"{machine} {hashlib.sha256(repr(units).encode()).hexdigest()}"
 
-    def read(self) -> tuple[frozenset[str], list[UnitCost]] | None:
-        """Aliases and costs."""
+    def read(self) -> tuple[Sharing, list[UnitCost]] | None:
+        """What ops share, and costs."""
         return self._cache.read("tensorflow", self._key, _costs_from)
 
-    def write(self, aliases: frozenset[str], costs: Sequence[UnitCost]) -> None:
+    def write(self, sharing: Sharing, costs: Sequence[UnitCost]) -> None:
         """For the next time."""
         rows = [[cost.cost, cost.workspace, cost.more] for cost in costs]
-        self._cache.write("tensorflow", self._key, json.dumps([sorted(aliases), rows]))
+        self._cache.write("tensorflow", self._key, json.dumps([sorted(sharing.aliases), sorted(sharing.writers), rows]))
 
 
-def _costs_from(text: str) -> tuple[frozenset[str], list[UnitCost]]:
-    aliases, rows = json.loads(text)
-    if not all(isinstance(name, str) for name in aliases):
+def _costs_from(text: str) -> tuple[Sharing, list[UnitCost]]:
+    aliases, writers, rows = json.loads(text)
+    if not all(isinstance(name, str) for name in [*aliases, *writers]):
         raise ValueError("names of ops are text")
-    return frozenset(aliases), [UnitCost(*map(_amount, row)) for row in rows]
+    return Sharing(frozenset(aliases), frozenset(writers)), [UnitCost(*map(_amount, row)) for row in rows]
 
 
 def _amount(number: object) -> int:

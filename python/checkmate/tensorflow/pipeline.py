@@ -16,7 +16,8 @@ from checkmate.frontend.planning import solved
 from checkmate.frontend.progress import counting
 from checkmate.frontend.timings import Timings
 from checkmate.tensorflow.capture import Captured, capture
-from checkmate.tensorflow.costs import CostCache, UnitCost, estimated_costs, measured_costs, raised, seen_aliases
+from checkmate.tensorflow.costs import CostCache, Sharing, UnitCost, estimated_costs, measured_costs, raised, seen_sharing
+from checkmate.tensorflow.peak import peak_with_writes
 from checkmate.tensorflow.planning_graph import late_readers, planning_graph
 from checkmate.tensorflow.profiling import profile
 from checkmate.tensorflow.program import Program, check_sizes, lower, with_writes
@@ -36,6 +37,13 @@ class CompiledStep:
     timings: Timings
     costs: Sequence[UnitCost] = field(repr=False)
     run: Callable[..., list[Any]] = field(repr=False)
+    sharing: Sharing = field(repr=False)
+    seen_peak: int = 0  # of the run that checked the plan; 0: there was none
+
+    @property
+    def predicted_peak(self) -> int:
+        """The plan's peak without what its units write over: at most that of the plan, and what was seen at least."""
+        return max(self.seen_peak, peak_with_writes(self.program, self.graph, self.plan, self.sharing))
 
     def __call__(self, *batch: Any) -> Any:
         """What the captured function returns."""
@@ -43,7 +51,7 @@ class CompiledStep:
 
     def with_plan(self, plan: Plan) -> CompiledStep:
         """The same step by another plan."""
-        return replace(self, plan=plan, run=function_of(self.program, plan.steps))
+        return replace(self, plan=plan, run=function_of(self.program, plan.steps), seen_peak=0)
 
 
 def build(
@@ -62,39 +70,43 @@ def build(
     captured = capture(function, traced, batch)
     captured_at = time.perf_counter()
     with restored(captured):
-        program, costs = _costs(captured, batch, options)
+        program, costs, sharing = _costs(captured, batch, options)
         costs_at = time.perf_counter()
-        graph, plan, costs, run = _planned(program, costs, batch, name, options, start)
+        graph, plan, costs, run, seen_peak = _planned(program, costs, batch, name, options, start)
     trim_heap()  # measuring took more than the step will
     timings = Timings(captured_at - begin, costs=costs_at - captured_at, solve=time.perf_counter() - costs_at)
-    return CompiledStep(program, graph, plan, timings, costs, run)
+    return CompiledStep(program, graph, plan, timings, costs, run, sharing, seen_peak)
 
 
-def _costs(captured: Captured, batch: Sequence[Any], options: PlanningOptions) -> tuple[Program, list[UnitCost]]:
+def _costs(captured: Captured, batch: Sequence[Any], options: PlanningOptions) -> tuple[Program, list[UnitCost], Sharing]:
     """The program with what its units take, measured on this batch, remembered, or estimated."""
     plain = lower(captured)
     if options.costs == "flops":
         program = with_writes(plain)
-        return program, estimated_costs(program)
+        return program, estimated_costs(program), Sharing()
     cache = CostCache(Cache(options.cache), plain)
     known = cache.read()
     if known is not None:
-        program = with_writes(lower(captured, known[0]))
+        program = _shared(captured, known[0])
         if len(program.units) == len(known[1]):
-            return program, known[1]
+            return program, known[1], known[0]
     with counting(options.progress, "measuring the step, run") as progress:
         steps = _rehearsal(plain, options)
         run = function_of(plain, steps)
         run(*batch)  # kernels prepare themselves in their first run
-        aliases = seen_aliases(plain, steps, lambda: run(*batch))
-        program = with_writes(lower(captured, aliases))
+        sharing = seen_sharing(plain, steps, lambda: run(*batch))
+        program = _shared(captured, sharing)
         steps = _rehearsal(program, options)
         run = function_of(program, steps)
         run(*batch)
         costs = measured_costs(program, steps, lambda: run(*batch), progress)
     check_sizes(program, {s: cost.more for unit, cost in zip(program.units, costs, strict=True) for s in unit.makes})
-    cache.write(aliases, costs)
-    return program, costs
+    cache.write(sharing, costs)
+    return program, costs, sharing
+
+
+def _shared(captured: Captured, sharing: Sharing) -> Program:
+    return with_writes(lower(captured, sharing.aliases), lambda op: op.name in sharing.writers)
 
 
 def _rehearsal(program: Program, options: PlanningOptions) -> Sequence[int]:
@@ -120,7 +132,7 @@ def _planned(
     name: str,
     options: PlanningOptions,
     start: Plan | None,
-) -> tuple[Graph, Plan, list[UnitCost], Callable[..., list[Any]]]:
+) -> tuple[Graph, Plan, list[UnitCost], Callable[..., list[Any]], int]:
     """A plan that was seen to take no more than it says. What its units took beyond their costs counts in the next round."""
     once: set[int] = set()
     unit = "flop" if options.costs == "flops" else "ns"
@@ -138,11 +150,11 @@ def _planned(
             continue
         run = function_of(program, plan.steps)
         if options.costs == "flops":
-            return graph, plan, costs, run
+            return graph, plan, costs, run, 0
         run(*batch)
         seen = profile(lambda run=run: run(*batch))  # type: ignore[misc]
         if seen.peak + graph.fixed_bytes <= plan.peak:
-            return graph, plan, costs, run
+            return graph, plan, costs, run, seen.peak + graph.fixed_bytes
         costs, before, start = raised(program, costs, plan.steps, seen), costs, plan
         if costs == before:
             break

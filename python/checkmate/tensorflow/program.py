@@ -7,7 +7,7 @@ them. A *unit* is an op with the ops that may write over its result, because nob
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -173,7 +173,12 @@ def may_be_view(op: Any) -> bool:
     return op.type in _SOMETIMES_VIEWS and not op.op_def.is_stateful
 
 
-def with_writes(program: Program) -> Program:
+def may_write(op: Any) -> bool:
+    """Whether an op is known to write over an input that nobody else holds."""
+    return op.type in _WRITING
+
+
+def with_writes(program: Program, writes: Callable[[Any], bool] = may_write) -> Program:
     """Moves each op that writes over its input into the unit that makes that input, if nobody else reads it: the value in between
     has the same size, so to keep it is never better than to keep what replaces it."""
     units = [replace(unit, ops=list(unit.ops), reads=list(unit.reads), makes=list(unit.makes)) for unit in program.units]
@@ -196,7 +201,7 @@ def with_writes(program: Program) -> Program:
 
     for index, unit in enumerate(units):
         unit.reads = list(dict.fromkeys(current(read) for read in unit.reads))
-        if not unit.reads or len(unit.makes) != 1 or unit.effect or unit.ops[0].type not in _WRITING:
+        if not unit.reads or len(unit.makes) != 1 or unit.effect or not writes(unit.ops[0]):
             continue
         latest = max(unit.reads, key=maker)
         written, target = storages[latest], maker(latest)
