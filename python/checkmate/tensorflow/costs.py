@@ -111,10 +111,9 @@ def _beyond(program: Program, unit: int, slot: _Slot) -> tuple[int, int]:
     Results that were written over an input are among what the unit makes, and were not allocated.
     """
     made = [program.storages[s] for s in program.units[unit].makes]
-    told = sum(storage.bytes for storage in made)
     if any(not storage.known for storage in made):
-        return slot.highest - slot.left, max(0, slot.left - told)
-    return slot.highest - min(slot.left, told), 0
+        return slot.highest - slot.left, slot.left  # what of it is told by shapes may lie in the memory of inputs
+    return slot.highest - min(slot.left, sum(storage.bytes for storage in made)), 0
 
 
 def _slots(seen: Profile, count: int) -> list[_Slot | None]:

@@ -137,18 +137,21 @@ class _Lowering:
         if unit.effect and op.type not in ("ReadVariableOp", "ResourceGather"):
             self._written |= handles
         position = len(self._units)
+        # A list holds on to the memory of the tensors and lists that it was made of.
+        lists = [t for t in op.inputs if t.dtype == tf.variant or op.type.startswith("TensorList")]
+        held = _unique(s for t in lists for s in self._of[id(t)])
         opaque = None  # one storage for all results that are references: lists of tensors of loops
         for tensor in outputs:
             size = nbytes(tensor)
             if op.type == "ReadVariableOp":
                 size = 0  # the variable's own memory
             if size is None and opaque is not None:
-                self._of[id(tensor)] = (opaque,)
+                self._of[id(tensor)] = (opaque, *held)
                 continue
             if size is not None and id(tensor) not in self._read_somewhere:
                 continue  # it lives as long as the op runs
             storage = self._storage(tensor.name, size or 0, position, known=size is not None)
-            self._of[id(tensor)] = (storage,)
+            self._of[id(tensor)] = (storage, *held) if size is None else (storage,)
             unit.makes.append(storage)
             opaque = storage if size is None else opaque
         if not unit.makes:
