@@ -19,11 +19,14 @@ class Counted(keras.Model):
 
     def __init__(self) -> None:
         super().__init__()
-        self.first, self.second = layers.Dense(64, activation="relu"), layers.Dense(1)
+        self.hidden = [layers.Dense(64, activation="gelu") for _ in range(4)]
+        self.last = layers.Dense(1)
         self.batches = self.add_weight(shape=(), initializer="zeros", trainable=False, name="batches")
 
     def call(self, x: Any) -> Any:
-        return self.second(self.first(x))
+        for layer in self.hidden:
+            x = layer(x)
+        return self.last(x)
 
     def train_step(self, data: Any) -> Any:
         self.batches.assign_add(1.0)
@@ -65,22 +68,20 @@ def test_fit_trains_to_the_same_bits(steps_per_execution: int, cache: Path) -> N
 
 def test_a_train_step_of_ones_own_is_planned(cache: Path) -> None:
     results = []
-    for budget in (None, "90%"):
+    for budget in (None, "80%"):
         keras.utils.set_random_seed(0)
         model = Counted()
         model.compile(optimizer="sgd", loss="mse")
         if budget:
             planned.fit(model, budget, cache=cache, time_limit=1)
-        model.fit(numbers(64, 32).numpy(), numbers(64, 1).numpy(), batch_size=32, epochs=2, verbose=0)
+        model.fit(numbers(256, 32).numpy(), numbers(256, 1).numpy(), batch_size=128, epochs=2, verbose=0)
         results.append([v.numpy() for v in model.variables])
     assert all(np.array_equal(a, b) for a, b in zip(*results, strict=True))
     assert model.batches.numpy() == 4
 
 
-@pytest.mark.parametrize(
-    ("compiled", "words"), [({"jit_compile": True}, "jit_compile=False"), ({"run_eagerly": True}, "run_eagerly=False")]
-)
-def test_what_is_not_a_graph_is_refused(compiled: dict[str, Any], words: str, cache: Path) -> None:
+@pytest.mark.parametrize("option", ["jit_compile", "run_eagerly"])
+def test_what_is_not_a_graph_is_refused(option: str, cache: Path) -> None:
     model, _, (x, y) = convolutional()
     model.compile(optimizer="sgd", loss="sparse_categorical_crossentropy", **{option: True})
     planned.fit(model, "60%", cache=cache)

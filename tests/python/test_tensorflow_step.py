@@ -151,12 +151,16 @@ def compiled_by_xla(model: Any, x: Any, y: Any) -> Any:
     return tf.function(lambda t: tf.reduce_sum(tf.square(model(t) - y)), jit_compile=True)(x)
 
 
+def misspelt(model: Any, x: Any, y: Any) -> Any:
+    return tf.reduce_mea(model(x) - y)
+
+
 @pytest.mark.parametrize(
     ("loss", "words"),
     [
         (selecting, "depends on values.*use a mask"),
         (compiled_by_xla, "XLA, which undoes a plan.*jit_compile=True"),
-        (lambda _model, _x, _y: undefined_name, "cannot be captured.*NameError"),  # noqa: F821
+        (misspelt, "cannot be captured.*AttributeError"),
     ],
 )
 def test_what_cannot_be_planned_is_refused_with_a_remedy(loss: Any, words: str, cache: Path) -> None:

@@ -59,7 +59,8 @@ class Sharing:
 def seen_sharing(program: Program, steps: Sequence[int], run: Callable[[], Any]) -> Sharing:
     """In a run of units of one op each."""
     slots = _slots(profile(run), len(steps))
-    aliases, writers = set(), set()
+    aliases: set[str] = set()
+    writers: set[str] = set()
     for unit, slot in zip(steps, slots, strict=True):
         (op,) = program.units[unit].ops
         size = sum(program.storages[s].bytes for s in program.units[unit].makes)
@@ -118,7 +119,7 @@ def _beyond(program: Program, unit: int, slot: _Slot) -> tuple[int, int]:
 
 def _slots(seen: Profile, count: int) -> list[_Slot | None]:
     """Of each step; None for those that did not show."""
-    first = {}
+    first: dict[int, int] = {}
     end = 0
     for begin in seen.begins:
         first.setdefault(begin.step, begin.time)
