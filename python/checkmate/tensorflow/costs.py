@@ -57,14 +57,14 @@ class Sharing:
 
 
 def seen_sharing(program: Program, steps: Sequence[int], run: Callable[[], Any]) -> Sharing:
-    """In a run of units of one op each."""
+    """In a run of units before ``with_writes``."""
     slots = _slots(profile(run), len(steps))
     aliases: set[str] = set()
     writers: set[str] = set()
     for unit, slot in zip(steps, slots, strict=True):
-        (op,) = program.units[unit].ops
+        op, *others = program.units[unit].ops
         size = sum(program.storages[s].bytes for s in program.units[unit].makes)
-        if slot is None or size < _SMALLEST_SEEN or slot.left or op.op_def.is_stateful:
+        if slot is None or others or size < _SMALLEST_SEEN or slot.left or op.op_def.is_stateful:
             continue
         (aliases if may_be_view(op) else writers).add(op.name)
     return Sharing(frozenset(aliases), frozenset(writers))
@@ -137,9 +137,9 @@ def _slots(seen: Profile, count: int) -> list[_Slot | None]:
         else:
             blocks.pop(event.address, None)
     slots: list[_Slot | None] = [None] * count
-    for position, (step, begin) in enumerate(zip(order, times, strict=True)):
+    for position, (step, since) in enumerate(zip(order, times, strict=True)):
         until = times[position + 1] if position + 1 < len(times) else end
-        slots[step] = _Slot((until - begin) / 1e12, highest[position], sum(held[position].values()))
+        slots[step] = _Slot((until - since) / 1e12, highest[position], sum(held[position].values()))
     return slots
 
 

@@ -21,17 +21,19 @@ def planning_graph(
     order: str,
     reserved_bytes: int = 0,
     once: Set[int] = frozenset(),
+    unexplained: int = 0,
 ) -> Graph:
     """Ops are the program's units, in order; tensors its storages, and after them what keeps units in order.
 
-    `once` are units that must not be recomputed, in addition to those that cannot be.
+    `once` are units that must not be recomputed, in addition to those that cannot be; `unexplained` are bytes that a plan was seen
+    to take, and that are no unit's.
     """
     tensors = [
         Tensor(storage.name, size, resident=storage.unit is None, output=storage.output)
         for storage, size in zip(program.storages, sizes(program, costs), strict=True)
     ]
     tensors.append(Tensor("constants", _constant_bytes(program), resident=True))
-    tensors.append(Tensor("small blocks of TensorFlow's own", _OWN_BYTES, resident=True))
+    tensors.append(Tensor("blocks of TensorFlow's own", _OWN_BYTES + unexplained, resident=True))
     ops = []
     turn: list[int] = []  # a tensor of no bytes hands on whose turn it is: what has an effect keeps its order
     for index, (unit, cost) in enumerate(zip(program.units, costs, strict=True)):

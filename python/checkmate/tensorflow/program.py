@@ -81,7 +81,7 @@ class Program:
 
 def lower(captured: Captured, aliases: frozenset[str] = frozenset()) -> Program:
     """Storages have the sizes of their shapes. `aliases` are further ops that were seen to hand on their first input."""
-    return _Lowering(captured, aliases).program()
+    return _with_bias_gradients(_Lowering(captured, aliases).program())
 
 
 class _Lowering:
@@ -220,6 +220,26 @@ def with_writes(program: Program, writes: Callable[[Any], bool] = may_write) -> 
         readers[latest] = readers[unit.makes[0]]
         home[index], unit.ops = target, []
     return _renumbered(program, units, storages, home, current)
+
+
+def _with_bias_gradients(program: Program) -> Program:
+    """Moves the gradient of a convolution's bias next to that of its kernel: TensorFlow makes one kernel of them where it can,
+    which rounds otherwise, and it can where nothing else comes between."""
+    units = [replace(unit, ops=list(unit.ops), reads=list(unit.reads), makes=list(unit.makes)) for unit in program.units]
+    of_kernel = {id(u.ops[0].inputs[2]): i for i, u in enumerate(units) if u.ops[0].type == "Conv2DBackpropFilter"}
+    home = list(range(len(units)))
+    for index, unit in enumerate(units):
+        other = of_kernel.pop(id(unit.ops[0].inputs[0]), None) if unit.ops[0].type == "BiasAddGrad" else None
+        if other is None:
+            continue
+        first, last = sorted((index, other))
+        if any(set(units[first].makes) & set(between.reads) for between in units[first + 1 : last]):
+            continue
+        units[last].ops = units[first].ops + units[last].ops
+        units[last].reads = _unique(units[first].reads + units[last].reads)
+        units[last].makes = units[first].makes + units[last].makes
+        home[first], units[first].ops = last, []
+    return _renumbered(program, units, [replace(storage) for storage in program.storages], home, int)
 
 
 def _writes_over(op: Any, storage: int, program: Program, current: Any) -> bool:

@@ -48,8 +48,9 @@ class _Replay:
         for op in self._program.hoisted:
             self._before.append(self._emit(op, f"checkmate.read/{op.name}", ()))
         for position, unit in enumerate(steps):
-            for number, op in enumerate(self._program.units[unit].ops):
-                self._before = [self._emit(op, step_name(position, number) + op.name, self._before)]
+            # Between the ops of a unit there are the tensors that they hand on, and nothing else.
+            ops = enumerate(self._program.units[unit].ops)
+            self._before = [self._emit(op, step_name(position, number) + op.name, self._before) for number, op in ops]
         with self._graph.control_dependencies(self._before):  # what has an effect runs, whether or not it returns something
             return [tf.identity(self._value(tensor)) for tensor in self._program.captured.outputs]
 
