@@ -25,8 +25,8 @@ def planning_graph(
 ) -> Graph:
     """Ops are the program's units, in order; tensors its storages, and after them what keeps units in order.
 
-    `once` are units that must not be recomputed, in addition to those that cannot be; `unexplained` are bytes that a plan was seen
-    to take, and that are no unit's.
+    `once` are units that must not be recomputed, in addition to those that cannot be; `unexplained` are bytes that a plan was
+    seen to take, and that are no unit's.
     """
     tensors = [
         Tensor(storage.name, size, resident=storage.unit is None, output=storage.output)
