@@ -24,6 +24,17 @@ def convolutional() -> Case:
     return model, classified, (images(24, 16), labels(24, 5))
 
 
+def autoencoder() -> Case:
+    """Convolutions with biases: TensorFlow makes one kernel of the gradients of a bias and of its convolution's kernel."""
+    x = inputs = keras.Input((16, 16, 3))
+    for channels in (16, 8):
+        x = layers.Conv2D(channels, 3, strides=2, padding="same", activation="relu")(x)
+    for channels in (8, 16):
+        x = layers.Conv2DTranspose(channels, 3, strides=2, padding="same", activation="relu")(x)
+    model = keras.Model(inputs, layers.Conv2D(3, 3, padding="same")(x))
+    return model, lambda model, x: tf.reduce_mean(tf.square(model(x, training=True) - x)), (images(16, 16),)
+
+
 def transformer() -> Case:
     """Attention; the gradient of the embedding is of slices."""
     inputs = keras.Input((16,), dtype="int32")
@@ -91,4 +102,4 @@ def labels(count: int, classes: int) -> Any:
     return tokens((count,), classes)
 
 
-MODELS = [convolutional, transformer, recurrent, two_outputs, half_precision]
+MODELS = [convolutional, autoencoder, transformer, recurrent, two_outputs, half_precision]

@@ -53,7 +53,7 @@ def compile(  # noqa: A001  (as checkmate.compile)
     Compiling runs the step a few times to measure it, and restores the variables. Raises :class:`checkmate.InfeasibleError` with
     the bytes that are needed if the budget is too small, and :class:`CaptureError` if the step is not a graph of fixed shapes.
     """
-    options = Options(
+    options = _options(
         budget=budget,
         reserve=reserve,
         costs=costs,
@@ -62,8 +62,8 @@ def compile(  # noqa: A001  (as checkmate.compile)
         gap=gap,
         threads=threads,
         seed=seed,
-        cache=None if cache is None else Path(cache),
-        plan=Path(plan) if isinstance(plan, (str, os.PathLike)) else plan,
+        cache=cache,
+        plan=plan,
         progress=progress,
         optimizer=optimizer,
     )
@@ -90,7 +90,7 @@ def fit(
     The whole of ``model.train_step`` is planned when the first batch comes: both passes, the optimizer and metrics. What is
     returned has the ``plan``, the ``graph``, and ``report(path)``, from then on. The arguments are those of :func:`compile`.
     """
-    options = Options(
+    options = _options(
         budget=budget,
         reserve=reserve,
         costs=costs,
@@ -99,8 +99,17 @@ def fit(
         gap=gap,
         threads=threads,
         seed=seed,
-        cache=None if cache is None else Path(cache),
-        plan=Path(plan) if isinstance(plan, (str, os.PathLike)) else plan,
+        cache=cache,
+        plan=plan,
         progress=progress,
     )
     return Training(model, options)
+
+
+def _options(*, cache: str | os.PathLike[str] | None, plan: Plan | str | os.PathLike[str] | None, **others: Any) -> Options:
+    """With paths where there was text."""
+    return Options(
+        cache=None if cache is None else Path(cache),
+        plan=Path(plan) if isinstance(plan, (str, os.PathLike)) else plan,
+        **others,
+    )
