@@ -67,7 +67,7 @@ def test_a_planned_step_is_bitwise_the_plain_one_within_its_budget(case: Callabl
     assert equal(ours, theirs)
     measured = profile(lambda: step(*batch)).peak + step.graph.fixed_bytes
     assert measured <= step.latest.predicted_peak <= step.plan.peak <= budget
-    assert budget < plain_peak
+    assert budget <= plain_peak, "equal where one loop is all that takes memory"
 
 
 def test_verify_compares_with_keras_and_restores_everything(cache: Path) -> None:
