@@ -6,7 +6,7 @@
 >>> print(plan)
 
 `compile`, `wrap`, `capture`, `estimate` and `verify`, which are for PyTorch models, are in `checkmate.torch`; nothing else needs
-PyTorch.
+PyTorch. `checkmate.tensorflow` has `compile`, `fit` and `verify` for Keras models.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from typing import Any, cast
 import torch
 
 from checkmate import Error, Plan, _core
+from checkmate.frontend.timings import Timings
 from checkmate.progress import ProgressOption
 from checkmate.torch.backend.owners import remember
 from checkmate.torch.backend.settings import options
@@ -21,7 +22,6 @@ from checkmate.torch.memory import peak_bytes
 from checkmate.torch.optimizer import StepOptimizer
 from checkmate.torch.options import Options
 from checkmate.torch.peak import Part
-from checkmate.torch.pipeline import Timings
 from checkmate.torch.sharding.estimate import Accelerator, ShardedEstimate
 from checkmate.torch.sharding.interconnect import Interconnect
 from checkmate.torch.step import Step

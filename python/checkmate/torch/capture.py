@@ -10,13 +10,13 @@ from typing import Any
 import torch
 
 from checkmate import Graph, _core
+from checkmate.frontend.machine import trim_heap
 from checkmate.progress import ProgressOption
 from checkmate.torch.checks import checked_batch
 from checkmate.torch.distributed import Group
 from checkmate.torch.guards import Guard, ModelState
 from checkmate.torch.ir import Program
 from checkmate.torch.lowering import lower
-from checkmate.torch.memory import trim_heap
 from checkmate.torch.options import Options
 from checkmate.torch.pipeline import check_processor, unit_costs
 from checkmate.torch.planning_graph import planning_graph

@@ -15,6 +15,10 @@ from torch.utils import _pytree as pytree
 import checkmate
 from checkmate import Graph, Plan
 from checkmate._cache import Cache
+from checkmate.frontend.machine import trim_heap
+from checkmate.frontend.planning import solved
+from checkmate.frontend.progress import counting
+from checkmate.frontend.timings import Timings
 from checkmate.torch.addresses import Addresses
 from checkmate.torch.captured import Captured
 from checkmate.torch.codegen import generate
@@ -25,13 +29,12 @@ from checkmate.torch.fx_utils import tensors_of, value
 from checkmate.torch.guards import ModelState
 from checkmate.torch.ir import Program
 from checkmate.torch.lowering import lower
-from checkmate.torch.memory import available_bytes, return_large_blocks, trim_heap
+from checkmate.torch.memory import available_bytes, return_large_blocks
 from checkmate.torch.optimizer import with_updates
 from checkmate.torch.options import Options
-from checkmate.torch.planning import plan_addresses, planned, solved
+from checkmate.torch.planning import plan_addresses, planned
 from checkmate.torch.planning_graph import fingerprint, planning_graph
 from checkmate.torch.processor import VARIABLE, working_isa
-from checkmate.torch.progress import counting
 from checkmate.torch.rehearsal import Rehearsal
 from checkmate.torch.runtime import extension_for
 from checkmate.torch.side_effects import run_gradient_hooks
@@ -41,16 +44,6 @@ if TYPE_CHECKING:
     from checkmate.torch.fused.fuse import Fused
 
 C = TypeVar("C", bound=Captured)
-
-
-@dataclass(frozen=True)
-class Timings:
-    """Seconds that the parts of compiling took."""
-
-    capture: float = 0.0
-    kernels: float = 0.0
-    costs: float = 0.0
-    solve: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,14 @@ import torch
 
 from checkmate import Error, Graph, Plan, SweepPoint
 from checkmate._core import write_file
+from checkmate.frontend.timings import Timings
 from checkmate.torch.checks import checked_batch
 from checkmate.torch.delivery import HeldGradients, with_history
 from checkmate.torch.distributed import Group
 from checkmate.torch.execution import Gradients
 from checkmate.torch.guards import Guard, ModelState
 from checkmate.torch.options import Options
-from checkmate.torch.pipeline import CompiledStep, Timings, build
+from checkmate.torch.pipeline import CompiledStep, build
 from checkmate.torch.runtime import outside_of_arenas, release_memory
 from checkmate.torch.trace import LossFn
 
