@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,7 +23,8 @@ from checkmate.tensorflow.planning_graph import late_readers, planning_graph
 from checkmate.tensorflow.profiling import profile
 from checkmate.tensorflow.program import Program, check_sizes, lower, with_writes
 from checkmate.tensorflow.replay import function_of
-from checkmate.tensorflow.variables import restored
+from checkmate.tensorflow.results import Result
+from checkmate.tensorflow.variables import restored, written_values
 
 _MOST_ROUNDS = 6  # of plans that took more than they said
 
@@ -73,9 +75,32 @@ def build(
         program, costs, sharing = _costs(captured, batch, options)
         costs_at = time.perf_counter()
         graph, plan, costs, run, seen_peak = _planned(program, costs, batch, name, options, start)
+        if options.costs == "measured":
+            _tell_other_numbers(program, graph, plan, run, batch)
     trim_heap()  # measuring took more than the step will
     timings = Timings(captured_at - begin, costs=costs_at - captured_at, solve=time.perf_counter() - costs_at)
     return CompiledStep(program, graph, plan, timings, costs, run, sharing, seen_peak)
+
+
+def _tell_other_numbers(program: Program, graph: Graph, plan: Plan, run: Callable[..., list[Any]], batch: Sequence[Any]) -> None:
+    """TensorFlow may choose other kernels for ops in another order. Where there is memory for the step without recomputation, a
+    warning tells of other bits."""
+    keep_all = Plan.keep_all(graph)
+    if keep_all.steps == plan.steps or keep_all.peak - graph.fixed_bytes > available_memory():
+        return
+    plain = function_of(program, keep_all.steps)
+    difference = _result(program.captured, run, batch).difference(_result(program.captured, plain, batch))
+    if not difference.none:
+        warnings.warn(
+            f"the plan computes other bits than the step without recomputation ({difference}): TensorFlow chose other kernels; "
+            "another budget may not have that",
+            stacklevel=2,
+        )
+
+
+def _result(captured: Captured, run: Callable[..., list[Any]], batch: Sequence[Any]) -> Result:
+    with restored(captured):
+        return Result.of(captured.packed(run(*batch)), written_values(captured))
 
 
 def _costs(captured: Captured, batch: Sequence[Any], options: PlanningOptions) -> tuple[Program, list[UnitCost], Sharing]:

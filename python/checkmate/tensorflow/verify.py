@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from checkmate import Error, Plan
 from checkmate._core import bytes_text
-from checkmate.frontend.comparison import Difference, Distance
+from checkmate.frontend.comparison import Difference
 from checkmate.tensorflow.profiling import profile
+from checkmate.tensorflow.results import Result
 from checkmate.tensorflow.step import PlannedSteps, flat_batch
 from checkmate.tensorflow.variables import restored, written_values
 
@@ -84,7 +84,7 @@ def verify(step: PlannedSteps, batch: Any, *, repeats: int = 3) -> Verification:
     results, peaks, seconds = [], [], [float("inf")] * len(runs)
     for run in runs:
         with restored(captured):
-            results.append(_Result.of(run(), written_values(captured)))
+            results.append(Result.of(run(), written_values(captured)))
         with restored(captured):
             peaks.append(profile(run).peak + planned.graph.fixed_bytes)
     with restored(captured):
@@ -106,61 +106,3 @@ def verify(step: PlannedSteps, batch: Any, *, repeats: int = 3) -> Verification:
         keep_all_seconds=seconds[1],
         eager_seconds=seconds[2],
     )
-
-
-@dataclass(frozen=True)
-class _Result:
-    loss: Sequence[Any]
-    gradients: Sequence[Any]
-    state: Sequence[Any]
-
-    @classmethod
-    def of(cls, returned: Any, state: Sequence[Any]) -> _Result:
-        """Numbers of what a step returned and wrote: with gradients, they come last."""
-        pair = isinstance(returned, (tuple, list)) and len(returned) == 2 and isinstance(returned[1], (tuple, list))
-        loss, gradients = returned if pair else (returned, ())
-        return cls(_numbers(loss), _numbers(gradients), state)
-
-    def difference(self, other: _Result) -> Difference:
-        return Difference(
-            *(
-                _distances(mine, theirs)
-                for mine, theirs in (
-                    (self.loss, other.loss),
-                    (self.gradients, other.gradients),
-                    (self.state, other.state),
-                )
-            )
-        )
-
-
-def _numbers(structure: Any) -> list[Any]:
-    leaves = tf.nest.flatten(structure, expand_composites=True)
-    return [np.array(leaf) for leaf in leaves if leaf is not None]
-
-
-def _distances(first: Sequence[Any], second: Sequence[Any]) -> Distance:
-    total = Distance()
-    for a, b in zip(first, second, strict=True):
-        total |= distance(a, b)
-    return total
-
-
-def distance(a: Any, b: Any) -> Distance:
-    """Between two arrays of one type."""
-    if a.shape != b.shape or a.dtype != b.dtype:
-        return Distance(differing=a.size, largest=float("inf"))
-    differs = _differing(a, b)
-    if not differs.any():
-        return Distance()
-    first, second = (np.asarray(each[differs], np.float64) for each in (a, b))
-    nan = np.isnan(first) | np.isnan(second)
-    apart = np.abs(first - second)[~nan]
-    return Distance(int(differs.sum()), int(nan.sum()), float(apart.max()) if apart.size else 0.0)
-
-
-def _differing(a: Any, b: Any) -> Any:
-    """Which elements have other bits."""
-    width = a.dtype.itemsize
-    first, second = (np.ascontiguousarray(each).reshape(-1).view(np.uint8).reshape(-1, width) for each in (a, b))
-    return (first != second).any(axis=1).reshape(a.shape)
