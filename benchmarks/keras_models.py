@@ -3,8 +3,7 @@
     OMP_NUM_THREADS=1 PYTHONPATH=build/python .venv/bin/python benchmarks/keras_models.py [MODEL...]
 
 For each model and budget: whether state, losses and gradients are bitwise equal after five steps; the peak without recomputation,
-the budget, the peak that was predicted and the one that was measured; the overhead that was predicted and the slow-down. Rows of
-`recompute_grad` run the model's blocks under tf.recompute_grad instead, where that works.
+the budget, the peak that was predicted and the one that was measured; the overhead that was predicted and the slow-down.
 """
 
 from __future__ import annotations
