@@ -83,8 +83,8 @@ def build(
 
 
 def _tell_other_numbers(program: Program, graph: Graph, plan: Plan, run: Callable[..., list[Any]], batch: Sequence[Any]) -> None:
-    """TensorFlow may choose other kernels for ops in another order. Where there is memory for the step without recomputation, a
-    warning tells of other bits."""
+    """TensorFlow makes one kernel of the gradients of a convolution's kernel and bias only where the input is the tensor that the
+    forward pass read, not a copy. Where there is memory for the step without recomputation, a warning tells of other bits."""
     keep_all = Plan.keep_all(graph)
     if keep_all.steps == plan.steps or keep_all.peak - graph.fixed_bytes > available_memory():
         return
