@@ -20,6 +20,7 @@ import tensorflow as tf
 
 import checkmate
 import checkmate.tensorflow as planned  # first: TensorFlow's allocator tells of each block from then on
+from checkmate.tensorflow.planning_graph import held_bytes
 from checkmate.tensorflow.profiling import profile
 
 layers = keras.layers
@@ -201,7 +202,7 @@ def rows(name: str, options: dict[str, Any], repeats: int) -> Iterator[str]:
         return [run() for _ in range(STEPS)], [v.numpy() for v in variables(model)]
 
     expected = five(lambda: plain(*tensors))
-    plain_peak = profile(lambda: plain(*tensors)).peak + graph.fixed_bytes
+    plain_peak = profile(lambda: plain(*tensors)).peak + held_bytes(graph)
     yield f"{name:16} plain      peak {plain_peak / MIB:8.2f} MiB, {len(graph)} ops, prepared in {prepared:.0f} s"
     for share, budget in (("70%", "70%"), ("50%", "50%"), ("least", least)):
         try:
@@ -211,7 +212,7 @@ def rows(name: str, options: dict[str, Any], repeats: int) -> Iterator[str]:
             continue
         compiled = step.prepare(batch)
         equal = same(five(lambda compiled=compiled: compiled(*tensors)), expected)
-        measured = profile(lambda compiled=compiled: compiled(*tensors)).peak + step.graph.fixed_bytes
+        measured = profile(lambda compiled=compiled: compiled(*tensors)).peak + held_bytes(step.graph)
         seconds = [float("inf")] * 3
         chained = compiled.with_plan(checkmate.Plan.keep_all(step.graph))
         for _ in range(repeats):

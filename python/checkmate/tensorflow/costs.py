@@ -20,7 +20,7 @@ import tensorflow as tf
 from checkmate._cache import Cache
 from checkmate.frontend.machine import processor
 from checkmate.tensorflow.profiling import Profile, profile
-from checkmate.tensorflow.program import Program, Unit, may_be_view
+from checkmate.tensorflow.program import WITH_BIAS, Program, Unit, may_be_view
 
 _RUNS = 3
 _SMALLEST_SEEN = 1024  # bytes: an op that makes less may keep it elsewhere
@@ -50,15 +50,19 @@ class _Slot:
 
 @dataclass(frozen=True)
 class Sharing:
-    """Names of ops that were seen to allocate nothing for their results."""
+    """Names of ops that were seen to share memory or a kernel with another."""
 
     aliases: frozenset[str] = frozenset()  # they hand on their input
     writers: frozenset[str] = frozenset()  # they write over it
+    fused: frozenset[str] = frozenset()  # gradients of convolutions' kernels, which are made with those of their biases
 
 
 def seen_sharing(program: Program, steps: Sequence[int], run: Callable[[], Any]) -> Sharing:
     """In a run of units before ``with_writes``."""
-    slots = _slots(profile(run), len(steps))
+    seen = profile(run)
+    slots = _slots(seen, len(steps))
+    with_bias = [program.units[steps[begin.step]] for begin in seen.begins if begin.kind == WITH_BIAS]
+    fused = {op.name for unit in with_bias for op in unit.ops if op.type == "Conv2DBackpropFilter"}
     aliases: set[str] = set()
     writers: set[str] = set()
     for unit, slot in zip(steps, slots, strict=True):
@@ -67,7 +71,7 @@ def seen_sharing(program: Program, steps: Sequence[int], run: Callable[[], Any])
         if slot is None or others or size < _SMALLEST_SEEN or slot.left or op.op_def.is_stateful:
             continue
         (aliases if may_be_view(op) else writers).add(op.name)
-    return Sharing(frozenset(aliases), frozenset(writers))
+    return Sharing(frozenset(aliases), frozenset(writers), frozenset(fused))
 
 
 def measured_costs(
@@ -197,14 +201,15 @@ class CostCache:
     def write(self, sharing: Sharing, costs: Sequence[UnitCost]) -> None:
         """For the next time."""
         rows = [[cost.cost, cost.workspace, cost.more] for cost in costs]
-        self._cache.write("tensorflow", self._key, json.dumps([sorted(sharing.aliases), sorted(sharing.writers), rows]))
+        names = [sorted(kind) for kind in (sharing.aliases, sharing.writers, sharing.fused)]
+        self._cache.write("tensorflow", self._key, json.dumps([*names, rows]))
 
 
 def _costs_from(text: str) -> tuple[Sharing, list[UnitCost]]:
-    aliases, writers, rows = json.loads(text)
-    if not all(isinstance(name, str) for name in [*aliases, *writers]):
+    aliases, writers, fused, rows = json.loads(text)
+    if not all(isinstance(name, str) for name in [*aliases, *writers, *fused]):
         raise ValueError("names of ops are text")
-    return Sharing(frozenset(aliases), frozenset(writers)), [UnitCost(*map(_amount, row)) for row in rows]
+    return Sharing(frozenset(aliases), frozenset(writers), frozenset(fused)), [UnitCost(*map(_amount, row)) for row in rows]
 
 
 def _amount(number: object) -> int:

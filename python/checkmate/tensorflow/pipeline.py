@@ -19,7 +19,7 @@ from checkmate.frontend.timings import Timings
 from checkmate.tensorflow.capture import Captured, capture
 from checkmate.tensorflow.costs import CostCache, Sharing, UnitCost, estimated_costs, measured_costs, raised, seen_sharing
 from checkmate.tensorflow.peak import peak_with_writes
-from checkmate.tensorflow.planning_graph import late_readers, planning_graph
+from checkmate.tensorflow.planning_graph import held_bytes, late_readers, planning_graph
 from checkmate.tensorflow.profiling import profile
 from checkmate.tensorflow.program import Program, check_sizes, lower, with_writes
 from checkmate.tensorflow.replay import function_of
@@ -83,8 +83,8 @@ def build(
 
 
 def _tell_other_numbers(program: Program, graph: Graph, plan: Plan, run: Callable[..., list[Any]], batch: Sequence[Any]) -> None:
-    """TensorFlow makes one kernel of the gradients of a convolution's kernel and bias only where the input is the tensor that the
-    forward pass read, not a copy. Where there is memory for the step without recomputation, a warning tells of other bits."""
+    """TensorFlow may choose other kernels where it meets copies. Where there is memory for the step without recomputation, a
+    warning tells of other bits."""
     keep_all = Plan.keep_all(graph)
     if keep_all.steps == plan.steps or keep_all.peak - graph.fixed_bytes > available_memory():
         return
@@ -131,7 +131,7 @@ def _costs(captured: Captured, batch: Sequence[Any], options: PlanningOptions) -
 
 
 def _shared(captured: Captured, sharing: Sharing) -> Program:
-    return with_writes(lower(captured, sharing.aliases), lambda op: op.name in sharing.writers)
+    return with_writes(lower(captured, sharing.aliases, sharing.fused), lambda op: op.name in sharing.writers)
 
 
 def _rehearsal(program: Program, options: PlanningOptions) -> Sequence[int]:
@@ -186,13 +186,14 @@ def _planned(
             return graph, plan, costs, run, 0
         run(*batch)
         seen = profile(lambda run=run: run(*batch))  # type: ignore[misc]
-        if seen.peak + graph.fixed_bytes <= plan.peak:
-            return graph, plan, costs, run, seen.peak + graph.fixed_bytes
+        taken = seen.peak + held_bytes(graph)
+        if taken <= plan.peak:
+            return graph, plan, costs, run, taken
         costs, before, start = raised(program, costs, plan.steps, seen), costs, plan
         if costs == before:
-            unexplained += seen.peak + graph.fixed_bytes - plan.peak
+            unexplained += taken - plan.peak
     raise NoPlanError(
-        f"no plan was found that takes what it says: the last took {bytes_text(seen.peak + graph.fixed_bytes)} of "
+        f"no plan was found that takes what it says: the last took {bytes_text(taken)} of "
         f"{bytes_text(plan.peak)}; give it a larger budget",
         plan.budget,
         None,

@@ -10,6 +10,7 @@ from checkmate.tensorflow.costs import UnitCost, sizes
 from checkmate.tensorflow.program import Program
 
 _OWN_BYTES = 4096  # around a step: arguments, scalars, flags
+_OWN = "blocks of TensorFlow's own"
 
 
 def planning_graph(
@@ -33,7 +34,7 @@ def planning_graph(
         for storage, size in zip(program.storages, sizes(program, costs), strict=True)
     ]
     tensors.append(Tensor("constants", _constant_bytes(program), resident=True))
-    tensors.append(Tensor("blocks of TensorFlow's own", _OWN_BYTES + unexplained, resident=True))
+    tensors.append(Tensor(_OWN, _OWN_BYTES + unexplained, resident=True))
     ops = []
     turn: list[int] = []  # a tensor of no bytes hands on whose turn it is: what has an effect keeps its order
     for index, (unit, cost) in enumerate(zip(program.units, costs, strict=True)):
@@ -55,6 +56,11 @@ def planning_graph(
             )
         )
     return Graph(name, tensors, ops, cost_unit=cost_unit, reserved_bytes=reserved_bytes)
+
+
+def held_bytes(graph: Graph) -> int:
+    """What such a graph's fixed memory has that a run does not allocate: TensorFlow's own blocks are among what it does."""
+    return graph.fixed_bytes - sum(tensor.bytes for tensor in graph.tensors if tensor.name == _OWN)
 
 
 def _phase(program: Program, unit: int) -> str:

@@ -22,7 +22,7 @@ from checkmate import Error
 
 VARIABLE = "TF_CPU_ALLOCATOR_USE_BFC"
 _VERBOSE = 3
-_PLANNED = re.compile(r"checkmate\.(\d+)\.(\d+)/.*:")
+_PLANNED = re.compile(r"checkmate\.(\d+)\.\d+/.*:(.*)")
 _CHANGES = {"MemoryAllocation": 1, "MemoryDeallocation": -1}
 
 
@@ -42,6 +42,7 @@ class Begin:
     time: int  # picoseconds
     duration: int
     step: int
+    kind: str  # of the op that TensorFlow ran for it
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def _read(space: Any) -> Profile:
                     found = _numbers(event.stats, (stats["requested_bytes"], stats["addr"]))
                     allocations.append(Allocation(time, _CHANGES[name] * found[0], found[1]))
                 elif planned := _PLANNED.match(name):
-                    begins.append(Begin(time, event.duration_ps, int(planned[1])))
+                    begins.append(Begin(time, event.duration_ps, int(planned[1]), planned[2]))
     return Profile(sorted(allocations, key=lambda e: e.time), sorted(begins, key=lambda e: e.time))
 
 

@@ -25,6 +25,8 @@ _SOMETIMES_VIEWS = {
     "Slice", "StridedSlice", "Split", "SplitV", "Unpack", "Transpose", "Sum", "Mean", "Max", "Min", "Prod", "Tile",
     "BroadcastTo", "ConcatV2", "Pad",
 }  # fmt: skip
+# What TensorFlow makes of the gradients of a convolution's kernel and bias, where it can.
+WITH_BIAS = "_MklNativeConv2DBackpropFilterWithBias"
 # Ops that write over an input that nobody else holds.
 _WRITING = {
     "Abs", "Add", "AddN", "AddV2", "BiasAdd", "Cast", "Div", "DivNoNan", "Elu", "EluGrad", "Erf", "Exp", "FloorDiv", "FloorMod",
@@ -77,11 +79,13 @@ class Program:
     storages_of: dict[int, tuple[int, ...]]  # of each tensor, by id: a view reads more than its base where its shape is computed
     hoisted: list[Any]  # reads of variables that nothing writes before
     views: frozenset[int]  # tensors that are made again for whoever reads them, by id
+    fused: frozenset[str] = frozenset()  # names of ops of which TensorFlow makes one kernel with the other op of their unit
 
 
-def lower(captured: Captured, aliases: frozenset[str] = frozenset()) -> Program:
-    """Storages have the sizes of their shapes. `aliases` are further ops that were seen to hand on their first input."""
-    return _with_bias_gradients(_Lowering(captured, aliases).program())
+def lower(captured: Captured, aliases: frozenset[str] = frozenset(), fused: frozenset[str] = frozenset()) -> Program:
+    """Storages have the sizes of their shapes. `aliases` are further ops that were seen to hand on their first input, and `fused`
+    those that were seen to be one kernel with the gradient of a bias."""
+    return replace(_with_bias_gradients(_Lowering(captured, aliases).program()), fused=fused)
 
 
 class _Lowering:

@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.core.framework import attr_value_pb2
+from tensorflow.python.framework import op_def_registry
 from tensorflow.python.framework import ops as framework_ops
 
 from checkmate.tensorflow import grappler
-from checkmate.tensorflow.program import PASSING, Program
+from checkmate.tensorflow.program import PASSING, WITH_BIAS, Program
 
 _NOT_INLINED = {"_noinline": True}  # into a function that grappler works on
 
@@ -48,9 +50,12 @@ class _Replay:
         for op in self._program.hoisted:
             self._before.append(self._emit(op, f"checkmate.read/{op.name}", ()))
         for position, unit in enumerate(steps):
+            ops = self._program.units[unit].ops
+            if any(op.name in self._program.fused for op in ops):
+                self._before = [self._emit_with_bias(ops, step_name(position, 0), self._before)]
+                continue
             # Between the ops of a unit there are the tensors that they hand on, and nothing else.
-            ops = enumerate(self._program.units[unit].ops)
-            self._before = [self._emit(op, step_name(position, number) + op.name, self._before) for number, op in ops]
+            self._before = [self._emit(op, step_name(position, number) + op.name, self._before) for number, op in enumerate(ops)]
         with self._graph.control_dependencies(self._before):  # what has an effect runs, whether or not it returns something
             return [tf.identity(self._value(tensor)) for tensor in self._program.captured.outputs]
 
@@ -66,6 +71,26 @@ class _Replay:
         for tensor, new in zip(op.outputs, made.outputs, strict=True):
             new.set_shape(tensor.shape)
             self._newest[id(tensor)] = new
+        return made
+
+    def _emit_with_bias(self, ops: Sequence[Any], name: str, after: Sequence[Any]) -> Any:
+        """The gradients of a convolution's kernel and bias by one kernel. TensorFlow makes that of the two ops by itself, but
+        only where the input is the tensor that the forward pass read, and not a copy."""
+        (of_kernel,) = (op for op in ops if op.type == "Conv2DBackpropFilter")
+        (of_bias,) = (op for op in ops if op is not of_kernel)
+        known = {attribute.name for attribute in op_def_registry.get(WITH_BIAS).attr}
+        attributes = {key: of_kernel.node_def.attr[key] for key in of_kernel.node_def.attr if key in known}
+        attributes["_kernel"] = attr_value_pb2.AttrValue(s=b"MklNameChangeOp")  # how such kernels are registered
+        inputs = [self._value(tensor) for tensor in of_kernel.inputs]
+        with self._graph.control_dependencies(None), self._graph.control_dependencies(after):
+            # Whoever knows the input's shape takes its channels for those of the bias.
+            inputs[0] = tf.raw_ops.PlaceholderWithDefault(input=inputs[0], shape=[None] * 4)
+            made = self._graph._create_op_internal(
+                WITH_BIAS, inputs, [of_kernel.outputs[0].dtype] * 2, name=name + of_kernel.name, attrs=attributes
+            )
+        for op, new in zip((of_kernel, of_bias), made.outputs, strict=True):
+            new.set_shape(op.outputs[0].shape)
+            self._newest[id(op.outputs[0])] = new
         return made
 
     def _value(self, tensor: Any) -> Any:

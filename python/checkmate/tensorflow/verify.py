@@ -12,6 +12,7 @@ import tensorflow as tf
 from checkmate import Error, Plan
 from checkmate._core import bytes_text
 from checkmate.frontend.comparison import Difference
+from checkmate.tensorflow.planning_graph import held_bytes
 from checkmate.tensorflow.profiling import profile
 from checkmate.tensorflow.results import Result
 from checkmate.tensorflow.step import PlannedSteps, flat_batch
@@ -86,7 +87,7 @@ def verify(step: PlannedSteps, batch: Any, *, repeats: int = 3) -> Verification:
         with restored(captured):
             results.append(Result.of(run(), written_values(captured)))
         with restored(captured):
-            peaks.append(profile(run).peak + planned.graph.fixed_bytes)
+            peaks.append(profile(run).peak + held_bytes(planned.graph))
     with restored(captured):
         for _ in range(repeats):  # in turns, so that what else the machine does falls on all of them
             for index, run in enumerate(runs):
