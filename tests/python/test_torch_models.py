@@ -230,7 +230,8 @@ def test_an_attribute_that_the_loop_changes_is_noticed(cache: Path) -> None:
     step = checkmate.compile(model, networks.squared, (X,), cache=cache)
     model[1].p = 0.0  # type: ignore[assignment]
     assert torch.equal(step(X), networks.squared(model, X))
-    assert "an attribute of 1 (p, inplace)" in list(step._compiled)[-1].changes_since(next(iter(step._compiled)), step._state)
+    (before, _), (after, _) = step._compiled
+    assert "an attribute of 1 (p, inplace)" in after.changes_since(before, step._state)
 
 
 def test_an_attribute_that_the_forward_pass_counts_is_refused() -> None:

@@ -88,14 +88,14 @@ def test_a_model_of_another_loss() -> None:
     refused("not a parameter of the model: put both into one torch.nn.Module", lambda model, x: critic(model(x)).mean())
 
 
-def test_sharded_parameters(tmp_path: Path) -> None:
+def test_parameters_that_are_placed_otherwise_than_by_rows(tmp_path: Path) -> None:
     store = dist.FileStore(str(tmp_path / "store"), 1)  # type: ignore[attr-defined]
     dist.init_process_group("gloo", store=store, rank=0, world_size=1)
     try:
         model = nn.Linear(4, 4)
         mesh = init_device_mesh("cpu", (1,))
         model.weight = nn.Parameter(distribute_tensor(model.weight.detach(), mesh))
-        refused("parameter weight is a DTensor", networks.squared, (torch.ones(2, 4),), model)
+        refused("parameter weight is placed as", networks.squared, (torch.ones(2, 4),), model)
     finally:
         dist.destroy_process_group()
 
