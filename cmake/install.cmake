@@ -6,7 +6,7 @@ include(CMakePackageConfigHelpers)
 set(checkmate_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/checkmate)
 get_property(checkmate_components GLOBAL PROPERTY CHECKMATE_BUILT_COMPONENTS)
 if(BUILD_SHARED_LIBS)
-  list(REMOVE_ITEM checkmate_components runtime)  # which is a static library, over static ones
+  list(REMOVE_ITEM checkmate_components runtime torch)  # which are static libraries, over static ones
 endif()
 foreach(component ${checkmate_components})
   set(target checkmate_${component})

@@ -8,13 +8,17 @@
 #     plot      pictures                                              core; cairo
 #     report    the HTML page                                         core, io; D3
 #     c         the interface for C                                   core, io
-#     runtime   runs planned steps with LibTorch                      core; PyTorch's package
+#     runtime   runs planned steps with LibTorch                      core; LibTorch
+#     torch     training steps of LibTorch models                     io, report, runtime; LibTorch
 set(wanted core ${CHECKMATE_COMPONENTS})
 foreach(name ${wanted})
-  if(NOT name MATCHES "^(core|zoo|io|costs|plot|report|c|runtime)$")
-    message(FATAL_ERROR "CHECKMATE_COMPONENTS: there is no component '${name}'; known are core, zoo, io, costs, plot, report, c, runtime")
+  if(NOT name MATCHES "^(core|zoo|io|costs|plot|report|c|runtime|torch)$")
+    message(FATAL_ERROR "CHECKMATE_COMPONENTS: there is no component '${name}'; known are core, zoo, io, costs, plot, report, c, runtime, torch")
   endif()
 endforeach()
+if("torch" IN_LIST wanted)
+  list(APPEND wanted runtime report)
+endif()
 if("costs" IN_LIST wanted OR "report" IN_LIST wanted OR "c" IN_LIST wanted)
   list(APPEND wanted io)
 endif()
@@ -57,6 +61,9 @@ function(component name)
   # A third of a source's compile time is these headers.
   if(name STREQUAL core)
     target_precompile_headers(${target} PRIVATE <algorithm> <queue> <unordered_map> <fmt/format.h> <checkmate/solve.h>)
+  elseif(name STREQUAL torch AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)  # most of their time is torch's headers
+    target_precompile_headers(${target} PRIVATE <ATen/Functions.h> <ATen/core/dispatch/Dispatcher.h> <fmt/ranges.h> <checkmate/solve.h>)
   elseif(NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
     target_precompile_headers(${target} REUSE_FROM checkmate_core)
   endif()
@@ -75,6 +82,8 @@ component(plot FOLDERS plot PACKAGES Cairo LINKS checkmate_core
 component(report FOLDERS report LINKS checkmate_core checkmate_io HEADERS report.h)
 component(c FOLDERS c LINKS checkmate_core checkmate_io HEADERS c.h)
 component(runtime FOLDERS runtime PACKAGES TorchCore LINKS checkmate_core TorchCore::torch HEADERS runtime.h)
+component(torch FOLDERS torch LINKS checkmate_core checkmate_io checkmate_report checkmate_runtime TorchCore::api
+  HEADERS torch.h torch_step.h torch_processes.h)
 if(TARGET checkmate_plot)
   include(cmake/StaticCairo.cmake)
 endif()
@@ -87,15 +96,20 @@ if(TARGET checkmate_runtime)
   target_compile_options(checkmate_runtime PUBLIC $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>)
 endif()
 
+if(TARGET checkmate_torch)
+  target_link_libraries(checkmate_torch PUBLIC TorchCore::api)
+  target_compile_definitions(checkmate_torch PRIVATE FMT_HEADER_ONLY)  # torch's headers bring another fmt
+endif()
+
 # Sums of whole numbers may be taken in any order: the loops that say so with `omp simd` are vectorised.
 # Not by clang under sanitizers, which cannot and complains.
 if(NOT (CHECKMATE_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang"))
   set_source_files_properties(src/solve/anneal/memory_profile.cc PROPERTIES COMPILE_OPTIONS -fopenmp-simd)
 endif()
 
-# All components that are built, but the one that needs LibTorch: whoever wants that says so.
+# All components that are built, but those that need LibTorch: whoever wants them says so.
 get_property(components GLOBAL PROPERTY CHECKMATE_BUILT_COMPONENTS)
-list(REMOVE_ITEM components runtime)
+list(REMOVE_ITEM components runtime torch)
 list(TRANSFORM components PREPEND checkmate_)
 add_library(checkmate INTERFACE)
 target_link_libraries(checkmate INTERFACE ${components})
@@ -123,6 +137,8 @@ foreach(target checkmate ${components})
     add_library(checkmate::${name} ALIAS ${target})
   endif()
 endforeach()
-if(TARGET checkmate_runtime)
-  add_library(checkmate::runtime ALIAS checkmate_runtime)
-endif()
+foreach(name runtime torch)
+  if(TARGET checkmate_${name})
+    add_library(checkmate::${name} ALIAS checkmate_${name})
+  endif()
+endforeach()

@@ -20,7 +20,7 @@
 /// addresses. Needs LibTorch's core headers and no Python.
 namespace checkmate::runtime {
 
-using Stack = torch::jit::Stack;
+using Stack = ::torch::jit::Stack;
 using Slot = std::uint32_t;  ///< where a value is, while the step runs
 
 struct TensorLayout {

@@ -29,6 +29,7 @@ TABLE = {
     "<plot>": "<core> <analysis>",
     "<report>": "<core> <solve> <analysis>",
     "<runtime>": "<core>",
+    "<torch>": "<core> <solve>",
     "<c>": "<core>",
     "<all>": "<core> <solve> <analysis> <layout> <zoo> <io> <costs> <plot> <report>",
     "core": "<core>",
@@ -55,6 +56,7 @@ TABLE = {
     "report": "<core> <analysis> <report> core io",
     "c": "<core> <solve> <layout> <io> <c> core",
     "runtime": "<runtime>",
+    "torch": "<core> <layout> <io> <report> <runtime> <torch> core io",
     "tools/experiments": "<core> <analysis> <zoo> <io> <plot> core solve/paper io",
     "tools/checkmate": "<core> <solve> <zoo> <io> <plot> <report> <all> core io tools/experiments",
     "python/bindings": "<core> <runtime> <all>",
@@ -62,7 +64,7 @@ TABLE = {
     "tests": "*",
     "benchmarks": "<all> solve/anneal tools/experiments",
     "fuzz": "<all>",
-    "examples": "<c> <all>",
+    "examples": "<torch> <c> <all>",
 }
 
 # Library: how its headers are named. CONTRIBUTING.md says which file includes it, and no other does.

@@ -2,6 +2,7 @@
 # the libraries there, links them and runs: static with the HiGHS of the tree, static with a HiGHS of its own, and shared.
 #
 #     -DBUILD_DIR=  -DSOURCE_DIR=  -DWORK_DIR=  -DHIGHS_DIR=, another folder than the tree's that has HiGHS
+#     -DTORCH_DIR=, where LibTorch is, or nothing: then nothing is trained
 function(run)
   execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
@@ -40,7 +41,21 @@ if(NOT EXISTS ${moved}/share/doc/checkmate/LICENSE)
   message(FATAL_ERROR "the licence is not installed")
 endif()
 
-build_examples(cpp ${WORK_DIR}/cpp)
+# LibTorch in a folder of its own, and no Python on the path: models train.
+set(torch_option)
+if(TORCH_DIR)
+  file(MAKE_DIRECTORY ${WORK_DIR}/libtorch)
+  foreach(part include lib)
+    file(CREATE_LINK ${TORCH_DIR}/${part} ${WORK_DIR}/libtorch/${part} SYMBOLIC)
+  endforeach()
+  set(torch_option -DTorchCore_DIR=${WORK_DIR}/libtorch)
+endif()
+build_examples(cpp ${WORK_DIR}/cpp ${torch_option})
+if(TORCH_DIR)
+  foreach(program train_step train)
+    run(env -i OMP_NUM_THREADS=1 ${WORK_DIR}/cpp/${program})
+  endforeach()
+endif()
 expect_highs(${WORK_DIR}/cpp/first_plan ${moved})
 run(${WORK_DIR}/cpp/plan_unet)
 run(${WORK_DIR}/cpp/first_plan)

@@ -15,7 +15,8 @@ def machine(device: torch.device) -> str:
         name = torch.cuda.get_device_name(device)
     else:
         name = f"{_processor()} {torch.get_num_threads()} threads {torch.backends.cpu.get_cpu_capability()}"
-    return f"{torch.__version__} {device.type} {name}"
+    version = torch.__version__.partition("+")[0]  # without that of the package, which C++ does not know
+    return f"{version} {device.type} {name}"
 
 
 def _processor() -> str:
