@@ -127,6 +127,11 @@ if(CHECKMATE_SANITIZE OR NOT (BUILD_SHARED_LIBS OR CHECKMATE_INSTALL))
   set_target_properties(checkmate_shared PROPERTIES EXCLUDE_FROM_ALL ON)
 endif()
 
+# `make build` builds what is installed.
+if(TARGET checkmate_torch AND CHECKMATE_INSTALL)
+  add_dependencies(checkmate_shared checkmate_torch)
+endif()
+
 # The names for others.
 add_library(checkmate::shared ALIAS checkmate_shared)
 foreach(target checkmate ${components})

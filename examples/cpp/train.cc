@@ -15,23 +15,21 @@ namespace nn = torch::nn;
 
 struct CnnImpl : nn::Module {
   CnnImpl() {
-    std::int64_t channels = 1;
-    for (const std::int64_t width : {32, 32, 64, 64}) {
-      body->push_back(nn::Conv2d(nn::Conv2dOptions(channels, width, 3).padding(1).bias(false)));
-      body->push_back(nn::BatchNorm2d(width));
+    for (std::int64_t channels = 1, layer = 0; layer < 6; ++layer, channels = 16) {
+      body->push_back(nn::Conv2d(nn::Conv2dOptions(channels, 16, 3).padding(1).bias(false)));
+      body->push_back(nn::BatchNorm2d(16));
       body->push_back(nn::ReLU());
-      if (width == channels) body->push_back(nn::MaxPool2d(2));
-      channels = width;
     }
+    body->push_back(nn::MaxPool2d(4));
     register_module("body", body);
     register_module("drop", drop);
     register_module("head", head);
   }
-  at::Tensor forward(const at::Tensor& pictures) { return head(drop(body->forward(pictures).mean({2, 3}))); }
+  at::Tensor forward(const at::Tensor& pictures) { return head(drop(body->forward(pictures).flatten(1))); }
 
   nn::Sequential body;
   nn::Dropout drop{0.1};
-  nn::Linear head{64, 10};
+  nn::Linear head{16 * 7 * 7, 10};
 };
 TORCH_MODULE(Cnn);
 

@@ -56,10 +56,10 @@ struct NamedTensor {
 
 /// What a step must know of a model, each time it runs. compile() makes one of a module.
 struct Model {
-  std::string name;
-  std::function<std::vector<NamedTensor>()> parameters;  ///< each once
-  std::function<std::vector<NamedTensor>()> buffers;     ///< each once
-  std::function<std::vector<bool>()> training;           ///< of each module
+  std::string name = {};
+  std::function<std::vector<NamedTensor>()> parameters = {};  ///< each once
+  std::function<std::vector<NamedTensor>()> buffers = {};     ///< each once
+  std::function<std::vector<bool>()> training = {};           ///< of each module
 };
 
 /// From the batch to the loss, and what is returned after it.
