@@ -207,8 +207,7 @@ std::string call_text(const c10::OperatorHandle& op, const ::torch::jit::Stack& 
       return "None";
     }
     const at::Tensor& found = value.toTensor();
-    return is_number(found) ? scalar_text(found.item())
-                                                            : layout_text(Layout::of(found));
+    return is_number(found) ? scalar_text(found.item()) : layout_text(Layout::of(found));
   };
   return fmt::format("{}({})", python_name(op),
                      fmt::join(argument_texts(op.schema(), arguments, tensor), ","));

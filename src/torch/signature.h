@@ -12,7 +12,8 @@
 /// Calls as text, in the words of Python's front end: both share what they measure.
 namespace checkmate::torch {
 
-/// A number that stands among tensors. It decides about types as a number, which no tensor in its place would.
+/// A number that stands among tensors. It decides about types as a number, which no tensor in its place
+/// would.
 bool is_number(const at::Tensor& tensor);
 
 /// Such as `torch.float32[2, 3][3, 1]@cpu`.
