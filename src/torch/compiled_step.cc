@@ -127,6 +127,7 @@ Result<PlannedStep> planned_for_all(const Program& program, const std::vector<Un
   PlannedStep taken{graph, *std::move(record)};
   if (costs[0].allocations) {
     std::vector<UnitAllocations> allocations;
+    allocations.reserve(costs.size());
     for (const UnitCost& cost : costs) {
       allocations.push_back(*cost.allocations);
     }

@@ -326,6 +326,7 @@ Result<KnownLayouts> checked_layouts(const std::shared_ptr<const Program>& progr
 
 std::vector<UnitCost> estimated_costs(const Program& program) {
   std::vector<UnitCost> costs;
+  costs.reserve(program.units.size());
   for (const Unit& unit : program.units) {
     std::int64_t moved = 0;
     for (const auto* blocks : {&unit.reads, &unit.makes}) {
@@ -346,6 +347,7 @@ Result<Measurement> measured_costs(const std::shared_ptr<const Program>& program
                                    const std::vector<at::Tensor>& inputs, const Plan& rehearsal,
                                    const Cache& cache) {
   std::vector<std::string> signatures;
+  signatures.reserve(program->units.size());
   for (const Unit& unit : program->units) {
     signatures.push_back(unit_signature(*program, unit));
   }

@@ -255,6 +255,7 @@ Result<PlannedStep> planned(const Program& program, const std::vector<UnitCost>&
     return Fitting(program, costs, graph, *budget, options).fit(std::move(record));
   }
   std::vector<UnitAllocations> allocations;
+  allocations.reserve(costs.size());
   for (const UnitCost& cost : costs) {
     allocations.push_back(*cost.allocations);
   }

@@ -38,6 +38,7 @@ Result<Graph> planning_graph(const Program& program, const std::vector<UnitCost>
   GraphBuilder builder(name, cost_unit);
   builder.set_reserved_bytes(reserved);
   std::vector<std::int64_t> sizes;
+  sizes.reserve(program.blocks.size());
   for (const Block& block : program.blocks) {
     sizes.push_back(block.bytes);
   }

@@ -104,6 +104,7 @@ std::vector<int> run_processes(const std::vector<std::int64_t>& widths) {
     children.push_back(child);
   }
   std::vector<int> codes;
+  codes.reserve(children.size());
   for (const pid_t child : children) {
     int status = 0;
     waitpid(child, &status, 0);
