@@ -107,6 +107,11 @@ at::Tensor checked_loss(const std::vector<at::Tensor>& returned) {
   return loss.dim() == 0 ? loss : loss.reshape({});
 }
 
+/// What backward() begins with, made as Python makes it, so that both find the same costs in the cache.
+at::Tensor gradient_of_loss(const at::Tensor& loss) {
+  return at::ones_like(loss, at::TensorOptions().pinned_memory(false), at::MemoryFormat::Preserve);
+}
+
 /// The loss function and its backward pass, while a recorder listens.
 class Session {
  public:
@@ -125,7 +130,8 @@ class Session {
       returned = loss_fn_(situation_.batch);
       returned.at(0) = checked_loss(returned);
       recorder_.begin(Phase::kBackward);
-      gradients = ::torch::autograd::grad({returned[0]}, trained(), {}, false, false, true);
+      gradients = ::torch::autograd::grad({returned[0]}, trained(), {gradient_of_loss(returned[0])}, false,
+                                          false, true);
       own_gradients(gradients, returned);
     }
     if (!recorder_.refused().empty()) {
@@ -181,6 +187,7 @@ class Session {
   Captured finished(const std::vector<at::Tensor>& returned, const std::vector<at::Tensor>& gradients) {
     std::vector<Update> made;
     std::vector<ValueId> losses;
+    losses.reserve(returned.size());
     for (const at::Tensor& tensor : returned) {
       losses.push_back(recorder_.value_of(tensor));
     }

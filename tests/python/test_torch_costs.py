@@ -20,7 +20,7 @@ import networks
 from checkmate import Plan
 from checkmate._cache import Cache
 from checkmate.torch import pipeline
-from checkmate.torch.costs import UnitCost, estimated_costs, measured_costs
+from checkmate.torch.costs import UnitCost, estimated_costs, measured_costs, signature
 from checkmate.torch.guards import ModelState
 from checkmate.torch.ir import Program
 from checkmate.torch.lowering import lower
@@ -43,6 +43,14 @@ def measured(case: networks.Case, folder: Path) -> tuple[Program, list[UnitCost]
 
 def small() -> networks.Case:
     return networks.Case(networks.Perceptron(layers=4, width=16), networks.squared, (torch.randn(8, 16),))
+
+
+def test_units_have_the_signatures_of_cpp_which_shares_the_cache() -> None:
+    """tests/torch/unit_signatures_test.cc has the same model and the same file."""
+    model = nn.Sequential(nn.Linear(16, 16), nn.GELU(), nn.Linear(16, 16), nn.GELU())
+    program = lower(trace_step(ModelState(model), networks.classify, (torch.randn(8, 16), torch.randint(10, (8,)))))
+    known = Path(__file__).parents[1] / "data" / "unit_signatures.txt"
+    assert [signature(unit) for unit in program.units] == known.read_text().split()
 
 
 def test_the_peak_counts_what_was_asked_for_and_given_back() -> None:
