@@ -14,7 +14,8 @@ case $purpose in
   build) requirements=(requirements-build.txt) ;;
   demo) requirements=(requirements-build.txt requirements-demo.txt) ;;
   test)
-    requirements=(requirements-build.txt requirements-demo.txt requirements-test.txt requirements-recipes.txt)
+    requirements=(requirements-build.txt requirements-demo.txt requirements-test.txt requirements-recipes.txt
+      requirements-tensorflow.txt)
     packages+=("${test_packages[@]}")
     ;;
   *)
@@ -63,8 +64,8 @@ Run this line, or ask an administrator to; then run make again:
 # install_python FILE STAMP
 install_python() {
   local options=""
-  # Their dependencies are in the other files, or not needed; pip must not choose another torch for them.
-  [ "$1" != requirements-recipes.txt ] || options="--no-deps "
+  # Their dependencies are in the files, or not needed; pip must not choose another torch or NumPy for them.
+  case $1 in requirements-recipes.txt | requirements-tensorflow.txt) options="--no-deps " ;; esac
   say "Python packages into .venv: $(head -n 1 "$1" | cut -c 3-)"
   if [ ! -x .venv/bin/python ]; then
     python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || fail "python3 is $(python3 --version 2>&1), and 3.11 or later is needed"

@@ -6,7 +6,7 @@
 >>> print(plan)
 
 `compile`, `wrap`, `capture`, `estimate` and `verify`, which are for PyTorch models, are in `checkmate.torch`; nothing else needs
-PyTorch.
+PyTorch. `checkmate.tensorflow` has `compile`, `fit` and `verify` for Keras models.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ __all__ = [
     "sweep",
     "zoo",
 ]
-_OF_TORCH = ("capture", "compile", "estimate", "options", "torch", "verify", "wrap")
+_OF_TORCH = ("Accelerator", "Interconnect", "capture", "compile", "estimate", "options", "torch", "verify", "wrap")
 
 
 def __getattr__(name: str) -> Any:

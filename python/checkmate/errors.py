@@ -11,7 +11,8 @@ class Error(ValueError):
     """A graph, plan, file or option that cannot be used. The message says where, what is wrong and what would be right.
 
     ``code`` is one of ``invalid_argument``, ``invalid_file``, ``invalid_graph``, ``invalid_plan``, ``io``, ``too_large``,
-    ``internal`` (a bug of ours), ``infeasible``, ``no_plan``, ``no_torch``, ``no_matplotlib`` and ``no_pandas``.
+    ``internal`` (a bug of ours), ``infeasible``, ``no_plan``, ``no_torch``, ``no_tensorflow``, ``no_matplotlib`` and
+    ``no_pandas``.
     """
 
     code: str

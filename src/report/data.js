@@ -2,9 +2,10 @@
 
 const kPhases = ["forward", "loss", "backward", "update"];
 /** What memory is made of, from the bottom of the chart to its top. */
-const kGroups = ["fixed", "forward", "loss", "backward", "update", "workspace"];
+const kMade = [...kPhases, "gathered"];
+const kGroups = ["fixed", ...kMade, "workspace"];
 const kGroupText = {
-  fixed: "fixed", forward: "made forward", loss: "made by the loss", backward: "made backward", update: "made by the update", workspace: "workspace",
+  fixed: "fixed", forward: "made forward", loss: "made by the loss", backward: "made backward", update: "made by the update", gathered: "gathered parameters", workspace: "workspace",
 };
 
 /** A plan as it runs. */
@@ -62,7 +63,7 @@ class Run {
     this.groups.fixed.fill(0);
     for (let step = 0; step < n; ++step) {
       let rest = this.memory[step] - model.fixed;
-      for (const group of kPhases) {
+      for (const group of kMade) {
         if (step > 0) this.groups[group][step] += this.groups[group][step - 1];
         rest -= this.groups[group][step];
       }
@@ -116,7 +117,8 @@ class Model {
   }
   groupOf(tensor) {
     const maker = this.maker(tensor);
-    return maker < 0 ? "fixed" : this.phase(maker);
+    if (maker < 0) return "fixed";
+    return this.kind(maker) === "gather" ? "gathered" : this.phase(maker);
   }
   costText(cost) {
     return costText(cost, this.unit);

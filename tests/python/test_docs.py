@@ -48,6 +48,8 @@ def pages_with(*kinds: str) -> list[Path]:
 def test_shows_what_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if "import torch" in page.read_text() and find_spec("torch") is None:
         pytest.skip("shows PyTorch, which is not installed")
+    if "import checkmate.tensorflow" in page.read_text() and find_spec("tensorflow") is None:
+        pytest.skip("shows TensorFlow, which is not installed")
     monkeypatch.chdir(tmp_path)
     reader = Reader(tmp_path)
     for block in blocks(page):

@@ -15,6 +15,7 @@ from torch import fx, nn
 from torch._dynamo.utils import counters
 from torch._inductor import config as inductor_config
 from torch._inductor.compile_fx import compile_fx_inner
+from torch._inductor.cpp_builder import CppBuilder
 from torch._inductor.exc import InvalidCxxCompiler
 
 import checkmate
@@ -137,6 +138,14 @@ def test_what_a_wrapper_does_beyond_buffers_and_pointers_is_left_to_python() -> 
     assert found.results == [1]
     assert recipe(wrapper.format("buf = reinterpret_tensor(a, (2, 3), (3, 1), 4)"), {}) is None
     assert recipe(wrapper.format("buf = reinterpret_tensor(a, (2, 3), (3, 1), 0)"), {}) is None  # an argument is no result
+
+
+def test_more_pointers_than_the_runtime_can_pass_are_left_to_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("checkmate.torch.fused.recipe._address", lambda _: 1)
+    body = "a, = args\n    buf = empty_strided_cpu((2, 3), (3, 1), torch.float32)\n    function({})\n    return (buf, )\n"
+    text = f"def call(args):\n    {body}"
+    assert recipe(text.format(", ".join(["a"] * 64)), {"function": None}) is not None
+    assert recipe(text.format(", ".join(["a"] * 65)), {"function": None}) is None
 
 
 def test_results_that_share_memory_are_taken_apart() -> None:
@@ -370,3 +379,18 @@ def test_kernels_must_be_known() -> None:
     model, loss_fn, batch = images()
     with pytest.raises(checkmate.Error, match='kernels must be "aten" or "fused", got \'triton\''):
         checkmate.compile(model, loss_fn, batch, kernels="triton")
+
+
+def test_lanes_that_a_mask_hides_are_zero(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "inductor"))
+    commands: list[str] = []
+    command_of = CppBuilder.get_command_line
+
+    def noted(builder: CppBuilder) -> str:
+        commands.append(command_of(builder))
+        return commands[-1]
+
+    monkeypatch.setattr(CppBuilder, "get_command_line", noted)
+    checkmate.compile(*rotations(), None, kernels="fused", cache=tmp_path)
+    # What a call before left on the stack would have a part in which bits a sine has.
+    assert any("-ftrivial-auto-var-init=zero" in command for command in commands)

@@ -8,8 +8,9 @@ from torch import nn
 
 import checkmate
 import networks
+from checkmate.frontend.comparison import Difference, Distance
 from checkmate.torch.trace import LossFn
-from checkmate.torch.verify import Difference, Distance, distance
+from checkmate.torch.verify import distance
 
 NAN, INF = float("nan"), float("inf")
 

@@ -1,3 +1,4 @@
+#include <ATen/Functions.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -403,5 +404,9 @@ NB_MODULE(CHECKMATE_RUNTIME_MODULE, module) {
   });
   module.def("release_memory", &checkmate::runtime::release_memory, nb::call_guard<nb::gil_scoped_release>());
   module.def("in_arena", [](nb::handle tensor) { return checkmate::runtime::in_arena(tensor_of(tensor)); });
+  module.def("unowned", [](nb::handle tensor) {
+    const at::Tensor owned = tensor_of(tensor);
+    return wrapped(at::from_blob(owned.data_ptr(), owned.sizes(), owned.strides(), owned.options()));
+  });
   module.def("arena_memory", &checkmate::runtime::arena_memory);
 }

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 
 from checkmate import Error, Plan, _core
+from checkmate.frontend.timings import Timings
 from checkmate.progress import ProgressOption
 from checkmate.torch.backend.owners import remember
 from checkmate.torch.backend.settings import options
@@ -20,15 +22,19 @@ from checkmate.torch.memory import peak_bytes
 from checkmate.torch.optimizer import StepOptimizer
 from checkmate.torch.options import Options
 from checkmate.torch.peak import Part
-from checkmate.torch.pipeline import Timings
+from checkmate.torch.sharding.estimate import Accelerator, ShardedEstimate
+from checkmate.torch.sharding.interconnect import Interconnect
 from checkmate.torch.step import Step
 from checkmate.torch.trace import LossFn
 from checkmate.torch.verify import Verification, verify
 
 __all__ = [
+    "Accelerator",
     "CaptureError",
     "Estimate",
+    "Interconnect",
     "Part",
+    "ShardedEstimate",
     "Step",
     "Timings",
     "Verification",
@@ -72,6 +78,8 @@ def compile(  # noqa: A001  (as torch.compile)
     plan: Plan | str | os.PathLike[str] | None = None,
     progress: ProgressOption = None,
     process_group: Any = None,
+    shard: Any = None,
+    network: Interconnect | None = None,
     optimizer: torch.optim.Optimizer | None = None,
     clip_value: float | None = None,
     deliver: str = "now",
@@ -108,6 +116,11 @@ def compile(  # noqa: A001  (as torch.compile)
 
     With a model in ``DistributedDataParallel``, or a ``process_group``, the first rank plans for all, and gradients are averaged.
 
+    ``shard``: a process group, or a device mesh (of two dimensions: shards over the second, replicas over the first). Each
+    parameter is sharded by its first dimension, as ``fully_shard`` does it, and the plan decides how often a step gathers it. A
+    model that ``fully_shard`` has prepared is taken over without it. ``network`` says what messages cost; by default they are
+    measured.
+
     Compiling changes neither the model nor the state of random generators. Raises :class:`checkmate.InfeasibleError` with the
     bytes that are needed if the budget is too small, and :class:`CaptureError` if the step is not a graph of fixed shapes.
     """
@@ -126,8 +139,13 @@ def compile(  # noqa: A001  (as torch.compile)
         plan=Path(plan) if isinstance(plan, (str, os.PathLike)) else plan,
         progress=progress,
         process_group=process_group,
+        shard=shard,
+        network=network,
         optimizer=None if optimizer is None else StepOptimizer(optimizer, clip_value),
         kernels=kernels,
         deliver=deliver,
     )
-    return Step(model, loss_fn, example, chosen)
+    if shard is None and not any(type(p).__name__ == "DTensor" for p in model.parameters()):
+        return Step(model, loss_fn, example, chosen)
+    sharded = importlib.import_module("checkmate.torch.sharding.step").ShardedStep  # FSDP takes a second to import
+    return cast(Step, sharded(model, loss_fn, example, chosen))

@@ -10,17 +10,17 @@ from typing import Any
 import torch
 
 from checkmate import Graph, _core
+from checkmate.frontend.machine import trim_heap
 from checkmate.progress import ProgressOption
 from checkmate.torch.checks import checked_batch
 from checkmate.torch.distributed import Group
 from checkmate.torch.guards import Guard, ModelState
 from checkmate.torch.ir import Program
 from checkmate.torch.lowering import lower
-from checkmate.torch.memory import trim_heap
 from checkmate.torch.options import Options
 from checkmate.torch.pipeline import check_processor, unit_costs
 from checkmate.torch.planning_graph import planning_graph
-from checkmate.torch.trace import LossFn, trace_step
+from checkmate.torch.trace import LossFn, Trace, trace_step
 
 
 def capture(
@@ -64,8 +64,13 @@ def captured(
     model: torch.nn.Module, loss_fn: LossFn, example: Sequence[Any], *, values: bool
 ) -> tuple[ModelState, Program, Sequence[torch.Tensor]]:
     """The step's program, and the inputs to run it on. Without `values`, tensors may have none."""
+    state, trace = traced(model, loss_fn, example, values=values)
+    return state, lower(trace), trace.signature.values(state, checked_batch(example))
+
+
+def traced(model: torch.nn.Module, loss_fn: LossFn, example: Sequence[Any], *, values: bool) -> tuple[ModelState, Trace]:
+    """The step's graph. Without `values`, tensors may have none."""
     batch = checked_batch(example)
     state = ModelState(Group.module(model))
     Guard.of(state, batch)  # refuses what no step can take
-    trace = trace_step(state, loss_fn, batch, values=values)
-    return state, lower(trace), trace.signature.values(state, batch)
+    return state, trace_step(state, loss_fn, batch, values=values)

@@ -15,7 +15,7 @@ import torch
 
 from checkmate import Error
 from checkmate._core import bytes_text
-from checkmate.torch.estimate import estimate
+from checkmate.torch.estimate import Estimate, estimate
 
 _DONE, _BAD_INPUT, _NO_PLAN = 0, 1, 3  # exit codes of docs/command_line.md
 
@@ -58,6 +58,7 @@ def _run(options: argparse.Namespace) -> None:
         threads=options.threads,
         seed=options.seed,
     )
+    assert isinstance(found, Estimate), "nobody asked about ranks"
     written = [path for path in (options.report, options.graph) if path]
     if options.report:
         found.report(options.report)

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import fx
@@ -29,7 +29,21 @@ from checkmate.torch.machine import machine
 from checkmate.torch.rehearsal import Rehearsal, measured_sizes, safe_inputs, timed_runs
 from checkmate.torch.runtime import extension_for, release_memory
 
+Decision = TypeVar("Decision")
 Progress = Callable[[int, int], None]
+
+
+class Lockstep(Protocol):
+    """What ranks that measure together all do: what the first of them decides."""
+
+    def __call__(self, decide: Callable[[], Decision]) -> Decision:
+        """The decision."""
+
+
+def alone(decide: Callable[[], Decision]) -> Decision:
+    """Where one process measures."""
+    return decide()
+
 
 _FEWEST_RUNS, _MOST_RUNS = 3, 12
 _SECONDS = 1.0  # of timed runs, where more than the fewest are taken
@@ -58,6 +72,7 @@ def measured_costs(
     rehearsal: Rehearsal,
     cache: Cache,
     progress: Progress | None = None,
+    in_lockstep: Lockstep = alone,
 ) -> list[UnitCost]:
     """Nanoseconds, workspace and sizes of each unit, remembered in the cache.
 
@@ -66,17 +81,17 @@ def measured_costs(
     signatures = [signature(unit) for unit in program.units]
     runtime = "arena" if extension_for(program) else "python"
     key = f"{machine(program.trace.device)} {runtime} {hashlib.sha256(repr(signatures).encode()).hexdigest()}"
-    known = cache.read("costs", key, lambda text: _costs_from(text, program))
+    known = in_lockstep(lambda: cache.read("costs", key, lambda text: _costs_from(text, program)))
     if known is not None:
         return known
-    costs = _measure(program, inputs, rehearsal, signatures, progress)
+    costs = _measure(program, inputs, rehearsal, signatures, progress, in_lockstep)
     cache.write("costs", key, json.dumps([_record_of(cost) for cost in costs]))
     return costs
 
 
 def estimated_costs(program: Program) -> list[UnitCost]:
     """Without measuring: floating-point operations, or what moving the unit's bytes is worth, if that is more."""
-    return [UnitCost(max(_flops(unit), _FLOPS_PER_BYTE * _moved_bytes(program, unit))) for unit in program.units]
+    return [UnitCost(max(flops_of(unit), _FLOPS_PER_BYTE * moved_bytes(program, unit))) for unit in program.units]
 
 
 def signature(unit: Unit) -> str:
@@ -102,7 +117,12 @@ def _signature_of(argument: Any, internal: dict[fx.Node, str]) -> str:
 
 
 def _measure(
-    program: Program, inputs: Sequence[torch.Tensor], rehearsal: Rehearsal, signatures: list[str], progress: Progress | None
+    program: Program,
+    inputs: Sequence[torch.Tensor],
+    rehearsal: Rehearsal,
+    signatures: list[str],
+    progress: Progress | None,
+    in_lockstep: Lockstep,
 ) -> list[UnitCost]:
     device = program.trace.device
     inputs = safe_inputs(program, inputs)
@@ -116,7 +136,7 @@ def _measure(
                 progress(done, _MOST_RUNS)
             for unit, seconds in zip(rehearsal.steps, timed.seconds(), strict=True):
                 samples[signatures[unit]].append(seconds)
-            if done + 1 >= _FEWEST_RUNS and time.perf_counter() - begin > _SECONDS:
+            if done + 1 >= _FEWEST_RUNS and in_lockstep(lambda: time.perf_counter() - begin > _SECONDS):
                 break
     release_memory()  # a rehearsal takes more than the step will
     # Whatever else the machine does makes a run longer, never shorter.
@@ -168,7 +188,8 @@ def _amount(number: object) -> int:
     return number
 
 
-def _flops(unit: Unit) -> int:
+def flops_of(unit: Unit) -> int:
+    """Floating-point operations of what torch's counter knows."""
     total = 0
     for each in unit.calls:
         op = overload(each.node)
@@ -178,5 +199,6 @@ def _flops(unit: Unit) -> int:
     return total
 
 
-def _moved_bytes(program: Program, unit: Unit) -> int:
+def moved_bytes(program: Program, unit: Unit) -> int:
+    """Of what it reads and makes."""
     return sum(program.storages[s].bytes for s in [*unit.reads, *unit.makes])

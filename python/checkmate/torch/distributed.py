@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 import torch.distributed as dist
 from torch.autograd import Variable
 from torch.nn.parallel import DistributedDataParallel
 
-from checkmate import Error
+from checkmate import Error, Graph, Plan
+from checkmate.torch.addresses import Addresses
+from checkmate.torch.costs import UnitCost
+from checkmate.torch.ir import Program
+from checkmate.torch.planning_graph import fingerprint
 
 Decision = TypeVar("Decision")
+Measured = tuple[Sequence[UnitCost], float]  # and the seconds that it took
+Planned = tuple[Graph, Plan, Addresses | None, float]
+
+
+class Planner(Protocol):
+    """Plans with these costs."""
+
+    def __call__(self, measured: Measured, given: Plan | None) -> Planned:
+        """By the steps of a plan that was given, if there is one."""
 
 
 class Group:
@@ -68,6 +81,19 @@ class Group:
         if isinstance(told[0], Exception):
             raise told[0]
         return told[0]  # type: ignore[no-any-return]
+
+    def in_lockstep(self, decide: Callable[[], Decision]) -> Decision:
+        """What a measurement decides on its way. Here, only the first rank measures."""
+        return decide()
+
+    def costs_and_plan(self, program: Program, measure: Callable[[], Measured], plan: Planner) -> tuple[Measured, Planned]:
+        """What the first rank measures and plans."""
+
+        def decide() -> tuple[Measured, Planned]:
+            measured = measure()
+            return measured, plan(measured, None)
+
+        return self.agree(fingerprint(program), decide)
 
     @staticmethod
     def _decide_or_fail(decide: Callable[[], Decision]) -> Decision | Exception:

@@ -13,12 +13,9 @@ from torch._subclasses.fake_tensor import (
 )
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
-from checkmate import Error
+from checkmate.frontend.errors import CaptureError, first_line
 
-
-class CaptureError(Error):
-    """The step cannot be captured as one graph."""
-
+__all__ = ["CaptureError", "explain_capture_failure"]
 
 _ADVICE = {
     DataDependentOutputException: (
@@ -55,13 +52,8 @@ def explain_capture_failure() -> Iterator[None]:
             if isinstance(error, kind):
                 raise CaptureError(advice.format(op=getattr(error, "func", "an op"))) from error
         raise CaptureError(
-            f"the step cannot be captured as a graph: {_first_line(error)}; "
+            f"the step cannot be captured as a graph: {first_line(error)}; "
             "run loss_fn(model, *batch) and .backward() once without checkmate to see whether they work"
         ) from error
     finally:
         log.setLevel(level)
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

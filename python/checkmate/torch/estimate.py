@@ -21,6 +21,9 @@ from checkmate.torch.capture import captured
 from checkmate.torch.costs import estimated_costs
 from checkmate.torch.peak import Part, largest_at_peak, parts_at_peak
 from checkmate.torch.planning_graph import planning_graph
+from checkmate.torch.sharding.estimate import Accelerator, ShardedEstimate, sharded_estimate
+from checkmate.torch.sharding.interconnect import Interconnect
+from checkmate.torch.tables import aligned
 from checkmate.torch.trace import LossFn
 
 _GAP = 2e-3  # as in compile(): costs are not known any better
@@ -96,10 +99,10 @@ class Estimate:
                 f"{graph.name}: peak {bytes_text(self.peak)} without recomputation, {len(graph):,} ops",
                 f"least budget: {self._least()}",
                 "",
-                *_table(["at the peak", "tensors", "size", "of the peak"], [self._part_row(part) for part in self.parts]),
+                *aligned(["at the peak", "tensors", "size", "of the peak"], [self._part_row(part) for part in self.parts]),
                 "",
                 *self._largest_lines(),
-                *_table(["budget", "share", "peak", "overhead", "gap"], [self._point_row(point) for point in self.points]),
+                *aligned(["budget", "share", "peak", "overhead", "gap"], [self._point_row(point) for point in self.points]),
                 "",
                 "Costs are estimated (flops) and workspace of ops is not counted: checkmate.compile measures both.",
             ]
@@ -125,7 +128,7 @@ class Estimate:
         rows = [self._part_row(part) for part in self.largest[:_SHOWN]]
         more = len(self.largest) - _SHOWN
         others = [f"and {more} more"] if more > 0 else []
-        return [*_table(["of it, a plan may drop", "tensors", "size", "of the peak"], rows), *others, ""]
+        return [*aligned(["of it, a plan may drop", "tensors", "size", "of the peak"], rows), *others, ""]
 
     def _part_row(self, part: Part) -> list[str]:
         count = f"{part.tensors:,}" if part.tensors else "-"
@@ -149,12 +152,16 @@ def estimate(
     *,
     budgets: str | Iterable[str | int] | None = None,
     reserve: str | int = 0,
+    ranks: int | Iterable[int] | None = None,
+    network: Interconnect | None = None,
+    accelerator: Accelerator | None = None,
+    state_per_parameter: int = 8,
     order: str = _core.default_order,
     time_limit: float = 1.0,
     threads: int | None = None,
     seed: int = _core.default_seed,
     progress: ProgressOption = None,
-) -> Estimate:
+) -> Estimate | ShardedEstimate:
     """What a training step of the model takes: its peak, what fills it, the least budget, and the price of each budget.
 
     Nothing runs and nothing is allocated: model and batch may be on the ``meta`` device, made of fake tensors, or real. So a
@@ -167,11 +174,32 @@ def estimate(
     ``reserve``: other memory to leave free, as in :func:`checkmate.compile`. ``time_limit``: seconds for each budget, and for the
     least one. ``order``, ``threads``, ``seed``, ``progress``: see :func:`checkmate.solve`.
 
+    With ``ranks``, a number or several, parameters are sharded over so many processes, and ``example`` is the batch of one of
+    them. ``network`` describes what is between them and ``accelerator`` what they run on; its memory is the budget of each.
+    ``state_per_parameter``: bytes of the optimizer for an element of a parameter. The result is a
+    :class:`checkmate.torch.ShardedEstimate`: peaks, gathers and predicted times of a plan, and of what is usually done.
+
     Changes neither the model nor the state of random generators. Raises :class:`CaptureError` if the step is not a graph of
     fixed shapes.
     """
     begin = time.perf_counter()
     reserved = _core.parse_bytes(reserve) if isinstance(reserve, str) else reserve
+    if ranks is not None:
+        return sharded_estimate(
+            model,
+            loss_fn,
+            example,
+            ranks=ranks,
+            network=network,
+            accelerator=accelerator,
+            reserve=reserved,
+            state_per_parameter=state_per_parameter,
+            order=order,
+            time_limit=time_limit,
+            threads=threads,
+            seed=seed,
+            progress=progress,
+        )
     state, program, _ = captured(model, loss_fn, example, values=False)
     costs, name = estimated_costs(program), type(state.model).__name__
     graph = planning_graph(program, costs, name, cost_unit="flop", order=order, reserved_bytes=reserved)
@@ -218,13 +246,3 @@ def _point_record(point: SweepPoint) -> dict[str, Any]:
         "overhead": plan.overhead if plan else None,
         "gap": plan.gap if plan else None,
     }
-
-
-def _table(header: list[str], rows: list[list[str]]) -> list[str]:
-    """Columns aligned, the first to the left."""
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    lines = []
-    for first, *others in [header, *rows]:
-        cells = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))]
-        lines.append("  ".join(cells))
-    return lines

@@ -21,7 +21,7 @@ from checkmate.torch.fused.kernels import FusedKernel
 from checkmate.torch.fx_utils import nodes_in, tensors_of, value
 from checkmate.torch.ir import Call, Program, Unit
 from checkmate.torch.memory import allocated_bytes
-from checkmate.torch.pause import Once
+from checkmate.torch.pause import Apart
 
 aten = torch.ops.aten
 
@@ -94,7 +94,7 @@ class _InPlace:
         storage = self.storages[latest]
         if makers[latest] < 0 or storage.output or self.readers[latest] != 1:
             return None
-        if isinstance(self.units[makers[latest]].node.target, Once):
+        if isinstance(self.units[makers[latest]].node.target, Apart):
             return None  # the caller's tensor, or what must run alone
         if sum(maker == makers[latest] for maker in makers.values()) != 1:
             return None  # the unit would read another of its own results: keep it simple

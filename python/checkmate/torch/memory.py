@@ -9,7 +9,6 @@ import math
 import os
 import resource
 import signal
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,7 +19,8 @@ from torch._C._autograd import _disable_profiler_legacy, _enable_profiler_legacy
 from torch._C._profiler import ProfilerConfig, ProfilerState, _ExperimentalConfig
 from torch.profiler import record_function
 
-_LIMITS = {resource.RLIMIT_AS: "VmSize", resource.RLIMIT_DATA: "VmData"}  # and what counts against each
+from checkmate.frontend.machine import LIMITS, available_memory, sizes_in, trim_heap
+
 _M_MMAP_THRESHOLD = -3  # as malloc.h has it
 _BEGIN, _END = "checkmate.begin", "checkmate.end"
 
@@ -44,17 +44,7 @@ def available_bytes(device: torch.device) -> int:
     """What a process can still get: of the machine, of its control group, and within its own limits."""
     if device.type == "cuda":  # not tested on a machine with a GPU
         return int(torch.cuda.mem_get_info(device)[0])
-    status = _sizes_in("/proc/self/status")
-    limits = [_sizes_in("/proc/meminfo").get("MemAvailable")]
-    for kind, field in _LIMITS.items():
-        allowed = resource.getrlimit(kind)[0]
-        if allowed != resource.RLIM_INFINITY:
-            limits.append(allowed - status.get(field, 0))
-    with contextlib.suppress(OSError, ValueError):  # "max" is no number: no limit
-        folder = Path("/sys/fs/cgroup")
-        used = int((folder / "memory.current").read_text())
-        limits.append(int((folder / "memory.max").read_text()) - used)
-    return max(0, min((limit for limit in limits if limit is not None), default=sys.maxsize))
+    return available_memory()
 
 
 def resident_bytes(prepare: Callable[[], Any], run: Callable[[], Any], seconds: float) -> int | None:
@@ -81,11 +71,11 @@ def _resident_growth(prepare: Callable[[], Any], run: Callable[[], Any]) -> int:
     prepare()
     gc.collect()
     trim_heap()
-    before = _sizes_in("/proc/self/status")
+    before = sizes_in("/proc/self/status")
     Path("/proc/self/clear_refs").write_text("5")  # the highest resident memory begins anew
     run()
     run()
-    after = _sizes_in("/proc/self/status")
+    after = sizes_in("/proc/self/status")
     code = after["RssFile"] - before["RssFile"]  # pages of libraries that are used for the first time
     return max(0, after["VmHWM"] - before["VmRSS"] - code)
 
@@ -93,26 +83,9 @@ def _resident_growth(prepare: Callable[[], Any], run: Callable[[], Any]) -> int:
 def return_large_blocks() -> None:
     """Has malloc return blocks of a megabyte and more as soon as they are freed, if the process is limited: what it keeps for
     later, an arena could not have."""
-    if any(resource.getrlimit(limit)[0] != resource.RLIM_INFINITY for limit in _LIMITS):
+    if any(resource.getrlimit(limit)[0] != resource.RLIM_INFINITY for limit in LIMITS):
         with contextlib.suppress(OSError, AttributeError):  # glibc's alone
             ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, 1 << 20)
-
-
-def trim_heap() -> None:
-    """Returns to the system what malloc keeps for later."""
-    with contextlib.suppress(OSError, AttributeError):  # glibc's alone
-        ctypes.CDLL(None).malloc_trim(0)
-
-
-def _sizes_in(path: str) -> dict[str, int]:
-    """The lines `Name:   123 kB` of such a file, in bytes."""
-    try:
-        lines = Path(path).read_text().splitlines()
-    except OSError:
-        return {}
-    return {
-        name: 1024 * int(size.split()[0]) for name, _, size in (line.partition(":") for line in lines) if size.endswith(" kB")
-    }
 
 
 class PartPeaks:

@@ -9,12 +9,20 @@ import torch
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, get_proxy_mode, track_tensor_tree
 
 
-class Once:
+class Apart:
+    """The target of a call that is a unit of its own: no op that writes in place joins it."""
+
+    effect = False  # to a planner
+    writes = False
+    planned = False  # it allocates the same each time it runs
+    __name__: ClassVar[str] = "apart"
+
+
+class Once(Apart):
     """The target of a call that must run exactly once, and in its place: a trace has it as one call."""
 
-    effect = True  # to a planner
-    writes = False
-    __name__: ClassVar[str] = "once"
+    effect = True
+    __name__ = "once"
 
     def __call__(self, *arguments: torch.Tensor | None) -> Any:
         """Its results."""

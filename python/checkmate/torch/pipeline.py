@@ -15,23 +15,26 @@ from torch.utils import _pytree as pytree
 import checkmate
 from checkmate import Graph, Plan
 from checkmate._cache import Cache
+from checkmate.frontend.machine import trim_heap
+from checkmate.frontend.planning import solved
+from checkmate.frontend.progress import counting
+from checkmate.frontend.timings import Timings
 from checkmate.torch.addresses import Addresses
 from checkmate.torch.captured import Captured
 from checkmate.torch.codegen import generate
-from checkmate.torch.costs import UnitCost, estimated_costs, measured_costs
-from checkmate.torch.distributed import Group
+from checkmate.torch.costs import Lockstep, UnitCost, alone, estimated_costs, measured_costs
+from checkmate.torch.distributed import Group, Measured
 from checkmate.torch.execution import Execution, GeneratedExecution, Gradients, NativeExecution, planned_schedule
 from checkmate.torch.fx_utils import tensors_of, value
 from checkmate.torch.guards import ModelState
 from checkmate.torch.ir import Program
 from checkmate.torch.lowering import lower
-from checkmate.torch.memory import available_bytes, return_large_blocks, trim_heap
+from checkmate.torch.memory import available_bytes, return_large_blocks
 from checkmate.torch.optimizer import with_updates
 from checkmate.torch.options import Options
-from checkmate.torch.planning import plan_addresses, planned, solved
+from checkmate.torch.planning import plan_addresses, planned
 from checkmate.torch.planning_graph import fingerprint, planning_graph
 from checkmate.torch.processor import VARIABLE, working_isa
-from checkmate.torch.progress import counting
 from checkmate.torch.rehearsal import Rehearsal
 from checkmate.torch.runtime import extension_for
 from checkmate.torch.side_effects import run_gradient_hooks
@@ -41,16 +44,6 @@ if TYPE_CHECKING:
     from checkmate.torch.fused.fuse import Fused
 
 C = TypeVar("C", bound=Captured)
-
-
-@dataclass(frozen=True)
-class Timings:
-    """Seconds that the parts of compiling took."""
-
-    capture: float = 0.0
-    kernels: float = 0.0
-    costs: float = 0.0
-    solve: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -100,7 +93,7 @@ class CompiledStep:
     def with_plan(self, plan: Plan) -> CompiledStep:
         """The same step by another plan."""
         addresses = plan_addresses(self.program, plan, self.costs)
-        return replace(self, plan=plan, execution=_execution(self.program, plan, addresses))
+        return replace(self, plan=plan, execution=execution_of(self.program, plan, addresses))
 
 
 def build(
@@ -125,7 +118,7 @@ def build(
     inputs = trace.signature.values(state, batch)
     found = plan_captured(trace, inputs, type(state.model).__name__, options, group, finished, similar.plan if similar else None)
     timings = replace(found.timings, capture=capture_seconds)
-    execution = _execution(found.program, found.plan, found.addresses, found.room)
+    execution = execution_of(found.program, found.plan, found.addresses, found.room)
     return CompiledStep(found.program, found.graph, found.plan, timings, found.costs, execution, found.refused)
 
 
@@ -163,14 +156,15 @@ def plan_captured(
     check_processor(program)
     fuse_seconds = clock.lap()
 
-    def decide() -> tuple[Sequence[UnitCost], Graph, Plan, Addresses | None, float, float]:
+    def measure() -> Measured:
         clock.lap()
-        costs = unit_costs(program, inputs, options)
-        cost_seconds = clock.lap()
-        graph, plan, addresses = planned(program, costs, name, options, start)
-        return costs, graph, plan, addresses, cost_seconds, clock.lap()
+        return unit_costs(program, inputs, options, group.in_lockstep), clock.lap()
 
-    costs, graph, plan, addresses, cost_seconds, solve_seconds = group.agree(fingerprint(program), decide)
+    def plan_for(measured: Measured, given: Plan | None) -> tuple[Graph, Plan, Addresses | None, float]:
+        chosen = options if given is None else replace(options, plan=given)
+        return *planned(program, measured[0], name, chosen, start), clock.lap()
+
+    (costs, cost_seconds), (graph, plan, addresses, solve_seconds) = group.costs_and_plan(program, measure, plan_for)
     timings = Timings(kernels=fuse_seconds, costs=cost_seconds, solve=solve_seconds)
     trim_heap()  # measuring and searching took more than the step will
     room = None if options.budget is None else plan.budget - graph.fixed_bytes
@@ -196,8 +190,10 @@ def check_processor(program: Program) -> None:
         )
 
 
-def unit_costs(program: Program, inputs: Sequence[torch.Tensor], options: Options) -> Sequence[UnitCost]:
-    """Measured on these inputs, or estimated, as the options say."""
+def unit_costs(
+    program: Program, inputs: Sequence[torch.Tensor], options: Options, in_lockstep: Lockstep = alone
+) -> Sequence[UnitCost]:
+    """Measured on these inputs, or estimated, as the options say. Ranks that measure together decide `in_lockstep`."""
     estimated = estimated_costs(program)
     if options.costs == "flops":
         return estimated
@@ -206,8 +202,8 @@ def unit_costs(program: Program, inputs: Sequence[torch.Tensor], options: Option
         estimate = planning_graph(
             program, estimated, "", cost_unit="flop", order=options.order, reserved_bytes=options.reserved_bytes
         )
-        rehearsal = _rehearsal(estimate, program.trace.device, options)
-        return measured_costs(program, inputs, rehearsal, Cache(options.cache), progress)
+        rehearsal = in_lockstep(lambda: _rehearsal(estimate, program.trace.device, options))
+        return measured_costs(program, inputs, rehearsal, Cache(options.cache), progress, in_lockstep)
 
 
 def _rehearsal(estimate: Graph, device: torch.device, options: Options) -> Rehearsal:
@@ -218,7 +214,8 @@ def _rehearsal(estimate: Graph, device: torch.device, options: Options) -> Rehea
     return Rehearsal(plan.steps, plan.frees)
 
 
-def _execution(program: Program, plan: Plan, addresses: Addresses | None, room: int | None = None) -> Execution:
+def execution_of(program: Program, plan: Plan, addresses: Addresses | None, room: int | None = None) -> Execution:
+    """What runs the plan, at addresses if they are known."""
     extension, planned = extension_for(program), planned_schedule(program, plan)
     return GeneratedExecution(planned, plan) if extension is None else NativeExecution(extension, planned, addresses, room)
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import checkmate
 from checkmate import Graph, InfeasibleError, NoPlanError, Plan
 from checkmate._cache import Cache
 from checkmate._core import bytes_text
+from checkmate.frontend.planning import solved
 from checkmate.torch.addresses import Addresses, planned_addresses
 from checkmate.torch.costs import UnitCost
 from checkmate.torch.ir import Program
@@ -98,71 +97,8 @@ def plan_addresses(
     return planned_addresses(program, known, plan.steps, plan.frees, room, seconds)
 
 
-def solved(graph: Graph, options: Options, start: Plan | None) -> Plan:
-    """A plan within the budget: the one that was given, one that is remembered, or what a search finds."""
-    if options.plan is not None:
-        return given_plan(graph, options)
-    if options.budget is None:
-        return Plan.keep_all(graph)
-    budget = options.budget_bytes(graph)
-    cache, key = Cache(options.cache), f"{graph.sha256} {budget} {options.order} {options.time_limit} {options.gap}"
-    remembered = cache.read("plans", key, lambda text: Plan.from_json(text, graph))
-    if remembered is not None:
-        return remembered
-    try:
-        plan = checkmate.solve(
-            graph,
-            budget,
-            order=options.order,
-            time_limit=options.time_limit,
-            gap=options.gap,
-            threads=options.threads,
-            seed=options.seed,
-            start=start if start is not None and len(start.graph) == len(graph) else None,
-            progress=options.progress,
-        )
-    except InfeasibleError as error:
-        told = f"{error}; of this, {_standing(graph)}"
-        raise InfeasibleError(told, error.budget, error.needed, error.op, error.sufficient) from None
-    cache.write("plans", key, plan.to_json())
-    return plan
-
-
-def given_plan(graph: Graph, options: Options) -> Plan:
-    """The plan that was given, on this graph: costs may have been measured anew since it was found."""
-    given = options.plan
-    assert given is not None, "somebody asked for it"
-    steps = given.steps if isinstance(given, Plan) else _read_steps(given)
-    try:
-        budget = None if options.budget is None else options.budget_bytes(graph)
-        return Plan.from_steps(graph, steps, budget, order=options.order, method="given")
-    except checkmate.Error as error:
-        raise checkmate.Error(f"the plan that was given does not fit this step: {error}", "invalid_plan") from None
-
-
 def _budget_from(text: str) -> int:
     budget: Any = json.loads(text)
     if type(budget) is not int:
         raise ValueError(f"a budget is a whole number, got {budget!r:.60}")
     return budget
-
-
-def _read_steps(path: Path) -> list[int]:
-    try:
-        steps = json.loads(path.read_text())["steps"]
-    except OSError as error:
-        raise checkmate.Error(f"{path}: {error.strerror}", "io") from None
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise checkmate.Error(f"{path}: not a plan file; write one with step.plan.save()", "invalid_file") from None
-    return steps  # type: ignore[no-any-return]  # from_steps() checks it
-
-
-def _standing(graph: Graph) -> str:
-    """What no plan can drop."""
-    results = sum(tensor.bytes for tensor in graph.tensors if tensor.output)
-    resident = graph.fixed_bytes - graph.reserved_bytes
-    reserve = f"{bytes_text(graph.reserved_bytes)} are the reserve, " if graph.reserved_bytes else ""
-    return (
-        f"{reserve}{bytes_text(resident)} are parameters, buffers and the batch, "
-        f"and {bytes_text(results)} are gradients and other results"
-    )

@@ -9,7 +9,7 @@ from checkmate import Graph, Op, Tensor
 from checkmate.torch.costs import UnitCost
 from checkmate.torch.fused.kernels import NOT_FUSED, FusedKernel
 from checkmate.torch.ir import Call, Program, Storage, Unit
-from checkmate.torch.pause import Once, Pause
+from checkmate.torch.pause import Apart, Pause
 
 
 def planning_graph(
@@ -61,12 +61,12 @@ def planning_graph(
     return Graph(name, tensors, ops, cost_unit=cost_unit, reserved_bytes=reserved_bytes)
 
 
-def fingerprint(program: Program) -> str:
-    """The same for two programs that can run the same plans."""
+def fingerprint(program: Program, *, sizes: bool = True) -> str:
+    """The same for two programs that can run the same plans; without `sizes`, also for batches of other lengths."""
     units = [
         ([str(call.target) for call in unit.calls], unit.reads, unit.makes, unit.effect, unit.random) for unit in program.units
     ]
-    storages = [(storage.bytes, storage.output) for storage in program.storages if storage.unit is not None]
+    storages = [(sizes and storage.bytes, storage.output) for storage in program.storages if storage.unit is not None]
     return hashlib.sha256(repr((units, storages)).encode()).hexdigest()
 
 
@@ -91,7 +91,7 @@ def _kind(unit: Unit) -> str:
 def _kind_of(call: Call) -> str:
     if isinstance(call.target, FusedKernel):
         return call.target.kind
-    if isinstance(call.target, Once):
+    if isinstance(call.target, Apart):
         return call.target.__name__
     name = str(call.target).removeprefix("aten.").partition(".")[0]
     return f"{name}, not fused" if NOT_FUSED in call.node.meta else name

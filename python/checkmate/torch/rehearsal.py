@@ -11,10 +11,11 @@ from typing import Any, Protocol
 import torch
 
 from checkmate import Error
+from checkmate.frontend.machine import trim_heap
 from checkmate.torch.addresses import Log, UnitAllocations, planned_addresses, unit_allocations
 from checkmate.torch.codegen import Observer, StepFunction, generate
 from checkmate.torch.ir import Program
-from checkmate.torch.memory import PartPeaks, allocated_bytes, trim_heap
+from checkmate.torch.memory import PartPeaks, allocated_bytes
 from checkmate.torch.optimizer import Saved, Update
 from checkmate.torch.runtime import NativeStep, extension_for
 from checkmate.torch.schedule import schedule

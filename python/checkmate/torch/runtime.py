@@ -65,6 +65,12 @@ def outside_of_arenas(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.clone()
 
 
+def unowned(tensor: torch.Tensor) -> torch.Tensor:
+    """The same memory, which this does not keep: for threads of others, that let go of what they got some time after its use."""
+    extension = _extension()
+    return tensor if extension is None or tensor.device.type != "cpu" else extension.unowned(tensor)
+
+
 @functools.cache
 def _extension() -> Any | None:
     wanted = os.environ.get(VARIABLE, "c++")
@@ -169,7 +175,7 @@ class NativeStep:
                 pass
         nodes = list(dict.fromkeys(nodes_in([invocation.args, invocation.kwargs])))
         function = _of_tensors(self._replaced(target), invocation.args, invocation.kwargs, nodes)
-        planned = isinstance(target, FusedKernel)  # which allocates the same each time
+        planned = getattr(target, "planned", False)
         self.native.call_python(function, planned, [self.slot(node) for node in nodes], self._results(invocation))
 
     def _results(self, invocation: Invocation) -> list[tuple[int, None, int]]:

@@ -15,13 +15,14 @@ import torch
 
 from checkmate import Error, Graph, Plan, SweepPoint
 from checkmate._core import write_file
+from checkmate.frontend.timings import Timings
 from checkmate.torch.checks import checked_batch
 from checkmate.torch.delivery import HeldGradients, with_history
 from checkmate.torch.distributed import Group
 from checkmate.torch.execution import Gradients
 from checkmate.torch.guards import Guard, ModelState
 from checkmate.torch.options import Options
-from checkmate.torch.pipeline import CompiledStep, Timings, build
+from checkmate.torch.pipeline import CompiledStep, build
 from checkmate.torch.runtime import outside_of_arenas, release_memory
 from checkmate.torch.trace import LossFn
 
@@ -42,19 +43,27 @@ class Step:
     WARN_AFTER = 5  # preparations; and again whenever there are twice as many
 
     def __init__(self, model: torch.nn.Module, loss_fn: LossFn, example: Sequence[Any], options: Options) -> None:
-        self.group = Group.of(model, options.process_group)
+        self.group = self._group_of(model, options)
         self.model = self.group.module(model)
         self.loss_fn = loss_fn
         self.options = options
-        if options.optimizer is not None and not self.group.alone:
-            raise Error("an optimizer cannot be a part of a step of several processes yet: call optimizer.step() after the step")
         self._state = ModelState(self.model)
-        self._compiled: OrderedDict[Guard, CompiledStep] = OrderedDict()
+        self._compiled: OrderedDict[tuple[Guard, tuple[int, ...]], CompiledStep] = OrderedDict()
         self._budgets: dict[bool, int] = {}  # in bytes, with and without gradients to add to
         self._held: WeakSet[HeldGradients] = WeakSet()  # that their losses still hold
         self._preparations = 0
         self._next_warning = self.WARN_AFTER
         self._latest = self.prepare(example)
+
+    def _group_of(self, model: torch.nn.Module, options: Options) -> Group:
+        """The processes that train together."""
+        group = Group.of(model, options.process_group)
+        if options.optimizer is not None and not group.alone:
+            raise Error(
+                "an optimizer cannot be a part of a step of several processes with whole parameters: call optimizer.step() after "
+                "the step, or shard the parameters with shard="
+            )
+        return group
 
     @property
     def plan(self) -> Plan:
@@ -103,21 +112,29 @@ class Step:
             self._state = ModelState(self.model)
             self._compiled.clear()
         guard = Guard.of(self._state, batch)
-        if guard in self._compiled:
-            self._compiled.move_to_end(guard)
-            return self._compiled[guard]
+        key = guard, self._elsewhere(guard)
+        if key in self._compiled:
+            self._compiled.move_to_end(key)
+            return self._compiled[key]
         similar = next(reversed(self._compiled.values()), None)
         # A share becomes bytes once, from the first batch: a smaller one has as much. Gradients to add to come on top.
         accumulating = bool(self._state.names_with_gradient())
         options = replace(self.options, budget=self._budgets.get(accumulating, self.options.budget))
-        compiled = build(self._state, self.loss_fn, batch, options, self.group, similar)
+        compiled = self._build(batch, options, similar)
         if options.budget is not None:
             self._budgets[accumulating] = compiled.plan.budget
         self._warn_if_often(guard)
-        self._compiled[guard] = compiled
+        self._compiled[key] = compiled
         if len(self._compiled) > self.MOST_REMEMBERED:
             self._compiled.popitem(last=False)
         return compiled
+
+    def _elsewhere(self, _guard: Guard) -> tuple[int, ...]:
+        """What the prepared step depends on in addition: nothing."""
+        return ()
+
+    def _build(self, batch: Sequence[Any], options: Options, similar: CompiledStep | None) -> CompiledStep:
+        return build(self._state, self.loss_fn, batch, options, self.group, similar)
 
     def written_parameters(self) -> list[torch.nn.Parameter]:
         """Those that the latest step writes into."""
@@ -131,6 +148,9 @@ class Step:
         self.group.broadcast_buffers(self._state.buffers())
         if self.options.deliver == "backward":
             return self._execute_and_hold(compiled, batch)
+        return self._run(compiled, batch)
+
+    def _run(self, compiled: CompiledStep, batch: Sequence[Any]) -> Any:
         returned = compiled(self._state, batch)
         if self.group.averages:
             self.group.average(self._gradients())
@@ -171,7 +191,7 @@ class Step:
         if self._preparations < self._next_warning or not self._compiled:
             return
         self._next_warning = 2 * self._preparations
-        changes = min((guard.changes_since(known, self._state) for known in self._compiled), key=len)
+        changes = min((guard.changes_since(known, self._state) for known, _ in self._compiled), key=len)
         warnings.warn(
             f"the step has been captured and planned {self._preparations} times, the last time because of a change in "
             f"{'; '.join(changes)}. Each time costs a capture and a search: pass numbers that change as tensors, and pad "

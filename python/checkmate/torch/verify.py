@@ -17,47 +17,12 @@ from torch.utils import _pytree as pytree
 
 from checkmate import Error, Plan
 from checkmate._core import bytes_text
+from checkmate.frontend.comparison import Difference, Distance
 from checkmate.torch.checks import loss_of
 from checkmate.torch.guards import PLAIN
 from checkmate.torch.memory import peak_bytes, resident_bytes
 from checkmate.torch.pipeline import CompiledStep
 from checkmate.torch.step import Step
-
-
-@dataclass(frozen=True)
-class Distance:
-    """How far two results are from each other, element by element."""
-
-    differing: int = 0
-    """Elements whose bits differ: -0 is not 0, and one NaN is not another."""
-    nans: int = 0
-    """Those among them that are a NaN on either side."""
-    largest: float = 0.0
-    """The largest absolute difference of the others; infinite if one side is infinite or missing."""
-
-    def __or__(self, other: Distance) -> Distance:
-        return Distance(self.differing + other.differing, self.nans + other.nans, max(self.largest, other.largest))
-
-    def __str__(self) -> str:
-        if not self.differing:
-            return "bitwise equal"
-        nans = f", {self.nans} of them NaN" if self.nans else ""
-        return f"{self.differing} elements differ{nans}, by at most {self.largest:.3g}"
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Between two runs of the same step."""
-
-    loss: Distance
-    gradients: Distance
-    buffers: Distance
-    """And whatever else the step writes into, such as parameters and the state of an optimizer that is a part of it."""
-
-    @property
-    def none(self) -> bool:
-        """Whether everything is bitwise equal."""
-        return not (self.loss.differing or self.gradients.differing or self.buffers.differing)
 
 
 @dataclass(frozen=True)
@@ -107,12 +72,10 @@ class Verification:
             *([f"process: {_process(self)}"] if self.resident is not None else []),
             f"time {self.seconds:.3f} s, {self.measured_overhead:.3f}x the step without recomputation "
             f"(predicted {self.predicted_overhead:.3f}x)",
-            f"against the step without recomputation: {_text(self.from_keep_all)}",
+            f"against the step without recomputation: {self.from_keep_all}",
         ]
         if self.from_eager and self.eager_peak is not None and self.eager_seconds is not None:
-            lines.append(
-                f"against eager PyTorch ({bytes_text(self.eager_peak)}, {self.eager_seconds:.3f} s): {_text(self.from_eager)}"
-            )
+            lines.append(f"against eager PyTorch ({bytes_text(self.eager_peak)}, {self.eager_seconds:.3f} s): {self.from_eager}")
         if self.error is not None:
             eager = "" if self.eager_error is None else f", those of eager PyTorch {self.eager_error:.2g}"
             lines.append(f"against double precision: gradients are off by {self.error:.2g} of their norm{eager}")
@@ -346,10 +309,3 @@ def distance(a: torch.Tensor, b: torch.Tensor) -> Distance:
 def _bits(tensor: torch.Tensor) -> torch.Tensor:
     """The bytes of each element, in a last dimension of their own."""
     return tensor.contiguous().unsqueeze(-1).view(torch.uint8)
-
-
-def _text(difference: Difference) -> str:
-    if difference.none:
-        return "loss, gradients and buffers bitwise equal"
-    parts = {"loss": difference.loss, "gradients": difference.gradients, "buffers": difference.buffers}
-    return "; ".join(f"{name}: {distance}" for name, distance in parts.items())

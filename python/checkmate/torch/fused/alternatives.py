@@ -9,6 +9,7 @@ from dataclasses import replace
 import checkmate
 from checkmate import Graph, InfeasibleError, NoPlanError, Plan
 from checkmate._cache import Cache
+from checkmate.frontend.planning import given_plan
 from checkmate.torch.captured import Captured
 from checkmate.torch.costs import estimated_costs
 from checkmate.torch.fused.grouping import Late
@@ -16,7 +17,6 @@ from checkmate.torch.fused.step import Fusible
 from checkmate.torch.ir import Program
 from checkmate.torch.lowering import lower
 from checkmate.torch.options import Options
-from checkmate.torch.planning import given_plan
 from checkmate.torch.planning_graph import planning_graph
 
 _SECONDS = 2.0  # of search, per way

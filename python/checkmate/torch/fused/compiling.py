@@ -8,10 +8,10 @@ from typing import Any
 
 from torch._inductor.async_compile import AsyncCompile
 
+from checkmate.frontend.progress import counting
 from checkmate.torch.fused.kernels import FusedKernel, distinct
 from checkmate.torch.ir import Program
 from checkmate.torch.options import Options
-from checkmate.torch.progress import counting
 
 
 def compile_kernels(program: Program, options: Options) -> dict[str, str]:

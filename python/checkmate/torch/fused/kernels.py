@@ -73,6 +73,7 @@ class FusedKernel:
     """
 
     effect = False
+    planned = True  # it allocates the same each time it runs
 
     def __init__(self, subgraph: Subgraph, compiler: Compiler, writes: tuple[int, int] | None = None) -> None:
         self._subgraph = subgraph

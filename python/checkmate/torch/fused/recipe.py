@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+_MOST_POINTERS = 64  # of a function: CompiledKernel::kMostPointers
 Layout = tuple[list[int], list[int], str]  # sizes, strides, type
 Place = tuple[int, int]  # an operand, and an element of it
 Action = tuple[list[Place], Layout | None, int]  # of what; the layout of new memory; the address of a function that gets pointers
@@ -88,6 +89,8 @@ class _Reading:
     def _call(self, name: str, arguments: list[ast.expr]) -> None:
         if name in ("assert_size_stride", "assert_alignment"):
             return  # the runtime checks its arguments
+        if len(arguments) > _MOST_POINTERS:
+            raise ValueError(f"{name} takes {len(arguments)} pointers")
         self.done.actions.append((list(map(self._place, arguments)), None, _address(self.functions[name])))
 
     def _place(self, expression: ast.expr) -> Place:

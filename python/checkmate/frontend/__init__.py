@@ -1,0 +1,1 @@
+"""What the front ends of PyTorch and TensorFlow share: options, cached plans, comparisons, the machine."""

@@ -1,0 +1,1 @@
+"""Training on several processes, each of which holds a part of the parameters."""
