@@ -64,7 +64,7 @@ function(component name)
 endfunction()
 
 component(core FOLDERS core lp solve layout analysis PACKAGES fmt HiGHS LINKS HiGHS::highs
-  HEADERS budget.h checkmate.h explain.h file.h graph.h layout.h max_batch.h milp_text.h plan.h planner.h result.h rows.h simulate.h
+  HEADERS budget.h checkmate.h explain.h file.h graph.h layout.h least_budget.h max_batch.h milp_text.h plan.h planner.h result.h rows.h simulate.h
     solve.h stage_map.h structural_minimum.h sweep.h units.h validate.h version.h whole_costs.h)
 component(zoo FOLDERS zoo LINKS checkmate_core HEADERS zoo.h)
 component(io FOLDERS io PACKAGES simdjson LINKS checkmate_core checkmate_zoo simdjson::simdjson HEADERS io.h)

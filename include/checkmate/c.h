@@ -173,7 +173,8 @@ typedef enum {
   CHECKMATE_STOP_CANCELLED = 2,    ///< the caller asked for it
   CHECKMATE_STOP_TIME_LIMIT = 3,   ///< the time limit
   CHECKMATE_STOP_MOVES_LIMIT = 4,  ///< the limit of moves
-  CHECKMATE_STOP_EXHAUSTED = 5     ///< the method has done all that it does
+  CHECKMATE_STOP_EXHAUSTED = 5,    ///< the method has done all that it does
+  CHECKMATE_STOP_PATIENCE = 6      ///< no much cheaper plan was found for long enough
 } checkmate_stop_reason;
 
 typedef struct checkmate_result checkmate_result;

@@ -5,6 +5,7 @@
 #include "checkmate/file.h"
 #include "checkmate/graph.h"
 #include "checkmate/layout.h"
+#include "checkmate/least_budget.h"
 #include "checkmate/max_batch.h"
 #include "checkmate/milp_text.h"
 #include "checkmate/plan.h"

@@ -35,6 +35,7 @@ enum class StopReason : std::uint8_t {
   kTimeLimit,   ///< SolveOptions::time_limit, or too little of it left for what the method does next
   kMovesLimit,  ///< SolveOptions::moves
   kExhausted,   ///< the method has done all that it does; more time would not help it
+  kPatience,    ///< SolveOptions::patience
 };
 std::string_view to_string(
     StopReason reason);                        ///< `gap_closed`, `infeasible`, `cancelled`, `time_limit`, ...
@@ -65,8 +66,11 @@ struct SolveOptions {
   Order order = Order::kFixed;                   ///< free: first runs may move, where the method can
   std::chrono::duration<double> time_limit{60};  ///< then the best plan so far is returned
   int threads = 1;                               ///< maximum number of threads
-  std::uint64_t seed = 1;        ///< with a limit of moves, it and the threads determine the answer
-  double gap = 1e-5;             ///< stop when the relative gap is at most this
+  std::uint64_t seed = 1;  ///< with a limit of moves, it and the threads determine the answer
+  double gap = 1e-5;       ///< stop when the relative gap is at most this
+  /// Stop when for this many seconds no plan was found that saves a thousandth of keep-all's cost more; 0:
+  /// never. What the search could still gain is then worth less than its time. Not with a limit of moves.
+  double patience = 0;
   std::uint64_t moves = 0;       ///< annealing: stop after this many moves a thread; 0: no limit
   bool free_stages = false;      ///< milp, lp-bound: the unpartitioned form, which moves first runs
   int samples = 32;              ///< lp-round: randomised roundings, in addition to fixed thresholds
@@ -87,7 +91,8 @@ struct SolveResult {
   Cost lower_bound;                            ///< no plan of the order is cheaper
   std::optional<Cost> stage_lower_bound = {};  ///< no plan of the paper's class is cheaper
   std::optional<Bytes> sufficient = {};        ///< without a plan: a budget for which one is known
-  std::optional<Bytes> needed = {};            ///< when infeasible: proven, no plan fits in less
+  std::optional<Plan> sufficient_plan = {};    ///< without a plan: that one, if it is at hand
+  std::optional<Bytes> needed = {};            ///< without a plan: proven, no plan fits in less
   double seconds = 0;
   double first_plan_seconds = 0;
   std::uint64_t moves = 0;  ///< tried by annealing

@@ -20,7 +20,7 @@ namespace {
 using namespace nb::literals;
 
 void make_options(SolveOptions* place, std::string method, std::string_view order, double time_limit,
-                  int threads, std::uint64_t seed, double gap, std::uint64_t moves,
+                  int threads, std::uint64_t seed, double gap, double patience, std::uint64_t moves,
                   const std::vector<std::uint32_t>& start) {
   new (place) SolveOptions{.budget = {},
                            .method = std::move(method),
@@ -29,6 +29,7 @@ void make_options(SolveOptions* place, std::string method, std::string_view orde
                            .threads = threads,
                            .seed = seed,
                            .gap = gap,
+                           .patience = patience,
                            .moves = moves,
                            .start = ids_of<OpId>(start)};
 }
@@ -41,6 +42,26 @@ SolveResult solve_in_background(const Graph& graph, std::int64_t budget, SolveOp
   return search_thread.run(
       [&](std::stop_token stop) { return value_or_raise(solve(graph, options, std::move(stop))); },
       [](const SolveResult& result) { return result.plan.has_value(); });
+}
+
+using LeastBudgetRow =
+    std::tuple<std::int64_t, std::int64_t, Plan, std::int64_t, std::string, std::string, double>;
+LeastBudgetRow least_budget_in_background(const Graph& graph, const SolveOptions& options,
+                                          const nb::object& on_tick) {
+  SearchThread search_thread(on_tick);
+  const LeastBudgetOptions least_options{.order = options.order,
+                                         .time_limit = options.time_limit,
+                                         .threads = options.threads,
+                                         .seed = options.seed,
+                                         .gap = options.gap,
+                                         .start = options.start};
+  LeastBudget least = search_thread.run(
+      [&](std::stop_token stop) {
+        return value_or_raise(least_budget(graph, least_options, std::move(stop)));
+      },
+      [](const LeastBudget&) { return true; });
+  return {least.needed.count(),      least.sufficient.count(), std::move(least.plan), least.cost.count(),
+          std::string(least.method), std::move(least.detail),  least.seconds};
 }
 
 using MethodRow = std::tuple<std::string_view, std::string_view, bool, bool, bool, bool>;
@@ -68,7 +89,7 @@ std::function<void(const Progress&)> reporter(SearchThread& search_thread, const
 void bind_solve(nb::module_& module) {
   nb::class_<SolveOptions>(module, "SolveOptions")
       .def("__init__", make_options, "method"_a, "order"_a, "time_limit"_a, "threads"_a, "seed"_a, "gap"_a,
-           "moves"_a, "start"_a);
+           "patience"_a, "moves"_a, "start"_a);
 
   nb::class_<SolveResult>(module, "SolveResult")
       .def_prop_ro("status", [](const SolveResult& result) { return to_string(result.status); })
@@ -89,6 +110,7 @@ void bind_solve(nb::module_& module) {
 
   module.def("solve", solve_in_background, "graph"_a, "budget"_a, "options"_a, "on_progress"_a.none(),
              "on_tick"_a.none());
+  module.def("least_budget", least_budget_in_background, "graph"_a, "options"_a, "on_tick"_a.none());
   module.def("methods", method_rows);
 
   const SolveOptions defaults;
@@ -98,7 +120,11 @@ void bind_solve(nb::module_& module) {
   module.attr("default_threads") = defaults.threads;
   module.attr("default_seed") = defaults.seed;
   module.attr("default_gap") = defaults.gap;
+  module.attr("default_patience") = defaults.patience;
   module.attr("default_moves") = defaults.moves;
+  const LeastBudgetOptions of_least_budget;
+  module.attr("default_least_budget_time_limit") = of_least_budget.time_limit.count();
+  module.attr("default_least_budget_gap") = of_least_budget.gap;
 }
 
 }  // namespace checkmate::python

@@ -23,7 +23,7 @@ from .layout import Block, Layout, blocks_of, lay_out
 from .networkx_graphs import from_networkx
 from .plan import Plan, load_plan
 from .progress import Progress
-from .search import MaxBatch, max_batch, solve, sweep
+from .search import LeastBudget, MaxBatch, least_budget, max_batch, solve, sweep
 from .tradeoff import Sweep, SweepPoint
 
 __version__ = _core.version
@@ -33,6 +33,7 @@ __all__ = [
     "Graph",
     "InfeasibleError",
     "Layout",
+    "LeastBudget",
     "MatplotlibMissingError",
     "MaxBatch",
     "Method",
@@ -49,6 +50,7 @@ __all__ = [
     "blocks_of",
     "from_networkx",
     "lay_out",
+    "least_budget",
     "load",
     "load_plan",
     "max_batch",

@@ -47,20 +47,29 @@ class InfeasibleError(Error):
 class NoPlanError(Error):
     """No plan was found, and no proof that there is none.
 
-    ``sufficient``, where it is known: a plan fits in that many bytes. ``stop_reason``: why the search ended, as in
+    ``sufficient``, where it is known: a plan fits in that many bytes; :func:`checkmate.least_budget` looks for less and returns
+    it. ``needed``, where it is known, is proven: no plan fits in fewer bytes. ``stop_reason``: why the search ended, as in
     :class:`checkmate.Plan`.
     """
 
     budget: int
     sufficient: int | None
     stop_reason: str | None
+    needed: int | None
 
-    def __init__(self, message: str, budget: int, sufficient: int | None, stop_reason: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        budget: int,
+        sufficient: int | None,
+        stop_reason: str | None = None,
+        needed: int | None = None,
+    ) -> None:
         super().__init__(message, "no_plan")
-        self.budget, self.sufficient, self.stop_reason = budget, sufficient, stop_reason
+        self.budget, self.sufficient, self.stop_reason, self.needed = budget, sufficient, stop_reason, needed
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (*self.args, self.budget, self.sufficient, self.stop_reason)
+        return type(self), (*self.args, self.budget, self.sufficient, self.stop_reason, self.needed)
 
 
 class TorchMissingError(Error, ImportError):

@@ -55,7 +55,8 @@ class Plan:
     detail: str = ""
     """A sentence where the status alone does not explain itself."""
     stop_reason: str | None = field(default=None, compare=False)
-    """Why the search ended: ``gap_closed``, ``cancelled``, ``time_limit``, ``moves_limit``, ``exhausted``; else ``None``."""
+    """Why the search ended: ``gap_closed``, ``cancelled``, ``time_limit``, ``moves_limit``, ``patience`` or ``exhausted``, else
+    ``None``."""
     seconds: float = field(default=0.0, compare=False)
     """How long the search took."""
     first_plan_seconds: float = field(default=0.0, compare=False)

@@ -14,7 +14,7 @@ from .plan import Plan
 from .progress import ProgressLine, ProgressOption, listening
 from .tradeoff import Sweep, SweepPoint
 
-__all__ = ["MaxBatch", "SolveOptions", "max_batch", "solve", "sweep"]
+__all__ = ["LeastBudget", "MaxBatch", "SolveOptions", "least_budget", "max_batch", "solve", "sweep"]
 
 _MOST_THREADS = 8
 
@@ -27,6 +27,7 @@ class SolveOptions(TypedDict, total=False):
     threads: int | None
     seed: int
     gap: float
+    patience: float
     moves: int
     progress: ProgressOption
 
@@ -41,6 +42,7 @@ def solve(
     threads: int | None = None,
     seed: int = _core.default_seed,
     gap: float = _core.default_gap,
+    patience: float = _core.default_patience,
     moves: int = _core.default_moves,
     start: Plan | Iterable[int] | None = None,
     progress: ProgressOption = None,
@@ -50,7 +52,8 @@ def solve(
     ``budget``: bytes for everything, as :meth:`Graph.parse_budget` reads them: ``"60%"``, ``"6GiB"``, an int.
     ``method``: one of :func:`checkmate.methods`. ``order``: ``"free"`` lets first runs move too.
     ``time_limit``: in seconds; then the best plan so far is returned. ``threads``: all cores, at most 8, by default.
-    ``gap``: stop when the plan is proven to be this close to the best. ``moves``: stop after this many moves (0: no limit);
+    ``gap``: stop when the plan is proven to be this close to the best. ``patience``: stop when for this many seconds no plan was
+    found that saves a thousandth of keep-all's cost more (0: never). ``moves``: stop after this many moves (0: no limit);
     the same ``seed`` and ``threads`` then give the same plan. ``start``: a plan, or the op of each step, to start from;
     ignored if it does not fit.
     ``progress``: a function that is called with each :class:`Progress`; ``False`` for none; ``None`` for a live line on stderr if
@@ -64,7 +67,7 @@ def solve(
     """
     handle = handle_of(graph)
     count = graph.parse_budget(budget)
-    options = _options(method, order, time_limit, threads, seed, gap, moves, _steps(start))
+    options = _options(method, order, time_limit, threads, seed, gap, patience, moves, _steps(start))
     with listening(progress, ProgressLine(graph)) as listener:
         result = _core.solve(handle, count, options, *listener)
     plan = _plan(graph, count, order, seed, result)
@@ -122,6 +125,60 @@ def sweep(
             for budget, method, result in rows
         ],
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LeastBudget:
+    """The smallest budget that has a plan lies between ``needed`` and ``sufficient``, both with fixed memory."""
+
+    needed: int
+    """Proven: no plan of the order fits in less."""
+    sufficient: int
+    """The peak of ``plan``."""
+    plan: Plan
+    """Chosen for its peak, not for its cost."""
+    detail: str
+    """Why so much is needed."""
+    seconds: float
+
+
+def least_budget(
+    graph: Graph,
+    *,
+    order: str = _core.default_order,
+    time_limit: float = _core.default_least_budget_time_limit,
+    threads: int | None = None,
+    seed: int = _core.default_seed,
+    gap: float = _core.default_least_budget_gap,
+    start: Plan | Iterable[int] | None = None,
+) -> LeastBudget:
+    """The smallest budget that has a plan: a proof that so much is needed, and a plan that needs so much.
+
+    Keep-all is a plan, so there is always an answer; more time only brings the two figures closer. The search ends when they
+    are within ``gap`` of each other. ``start``: a plan to begin with. The other options are those of :func:`solve`. Ctrl-C ends
+    the search: what it knows so far is returned.
+    """
+    options = _options("auto", order, time_limit, threads, seed, gap, 0.0, 0, _steps(start))
+    row = _core.least_budget(handle_of(graph), options, None)
+    needed, sufficient, handle, cost, method, detail, seconds = row
+    plan = Plan(
+        graph=graph,
+        budget=sufficient,
+        cost=cost,
+        peak=sufficient,
+        lower_bound=graph.keep_all_cost,
+        stage_lower_bound=None,
+        status="feasible",
+        method=method,
+        order=order,
+        seed=seed,
+        detail="",
+        stop_reason="exhausted",
+        seconds=seconds,
+        first_plan_seconds=seconds,
+        _handle=handle,
+    )
+    return LeastBudget(needed, sufficient, plan, detail, seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +255,7 @@ def _options(
     threads: int | None,
     seed: int,
     gap: float,
+    patience: float,
     moves: int,
     start: Sequence[int],
 ) -> _core.SolveOptions:
@@ -208,6 +266,7 @@ def _options(
         _cores() if threads is None else _checks.whole(threads, "threads", limit=2**31),
         _checks.natural(seed, "seed"),
         _checks.number(gap, "gap"),
+        _checks.number(patience, "patience"),
         _checks.natural(moves, "moves"),
         start,
     )
@@ -224,6 +283,7 @@ def _shared(method: str, options: SolveOptions, start: Plan | Iterable[int] | No
         options.get("threads"),
         options.get("seed", _core.default_seed),
         options.get("gap", _core.default_gap),
+        options.get("patience", _core.default_patience),
         options.get("moves", _core.default_moves),
         _steps(start),
     )
@@ -273,7 +333,7 @@ def _no_plan(graph: Graph, budget: int, result: _core.SolveResult) -> Infeasible
         op = handle_of(graph).op_name(graph.structural_minimum[1])
         return InfeasibleError(message, budget, needed, op, result.sufficient)
     message = f"no plan found within {_core.bytes_text(budget)}{because}{enough}"
-    return NoPlanError(message, budget, result.sufficient, result.stop_reason)
+    return NoPlanError(message, budget, result.sufficient, result.stop_reason, result.needed)
 
 
 def _bytes(count: int) -> str:

@@ -9,7 +9,7 @@
 #include "checkmate/structural_minimum.h"
 #include "core/text.h"
 #include "core/try.h"
-#include "solve/least_budget/least_budget.h"
+#include "solve/least_budget/set_bracket.h"
 
 namespace checkmate {
 namespace {
@@ -49,7 +49,7 @@ class Prober {
     CHECKMATE_TRY(const Graph graph, network_(batch));
     SolveOptions options = options_.solve;
     options.budget = options_.memory;
-    return least_budget(SearchContext(graph, options, stop_), kMostSets, options_.memory).needed >
+    return bracket_by_sets(SearchContext(graph, options, stop_), kMostSets, options_.memory).needed >
            options_.memory;
   }
 

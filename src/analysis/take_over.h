@@ -15,6 +15,7 @@ inline void take_over(SolveResult& result, const SolveResult& other, std::string
   result.peak = other.peak;
   result.needed.reset();
   result.sufficient.reset();
+  result.sufficient_plan.reset();
   result.detail = std::move(detail);
   const bool optimal = *result.cost == result.lower_bound;
   result.status = optimal ? Status::kOptimal : Status::kFeasible;

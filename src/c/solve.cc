@@ -8,6 +8,7 @@ using namespace checkmate::c;
 
 static_assert(CHECKMATE_UNKNOWN == static_cast<int>(Status::kUnknown));
 static_assert(CHECKMATE_STOP_EXHAUSTED == static_cast<int>(StopReason::kExhausted));
+static_assert(CHECKMATE_STOP_PATIENCE == static_cast<int>(StopReason::kPatience));
 
 checkmate_solve_options default_options() {
   const SolveOptions ours;

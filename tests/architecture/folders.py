@@ -41,11 +41,12 @@ TABLE = {
     "solve/segment_heuristic": "solve/common",
     "solve/least_budget": "<core> core solve/common",
     "solve/anneal": "core solve/common solve/knapsack",
+    "solve/least_peak": "<core> core solve/common solve/anneal",
     "solve/free_order": "core solve/common",
     "solve/paper": "<core> <solve> core lp solve/common solve/baselines",
     "solve/sparse_milp": "<core> core lp solve/common solve/baselines",
     "solve/api": "<core> <solve> core solve/common solve/baselines solve/brute solve/chain solve/knapsack "
-    "solve/segment_heuristic solve/least_budget solve/anneal solve/free_order solve/paper solve/sparse_milp",
+    "solve/segment_heuristic solve/least_budget solve/anneal solve/least_peak solve/free_order solve/paper solve/sparse_milp",
     "analysis": "<core> <solve> <analysis> core solve/least_budget",
     "layout": "<core> <layout> core",
     "zoo": "<core> <zoo> core",

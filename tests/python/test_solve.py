@@ -252,3 +252,18 @@ except checkmate.Error as error:
 """
     run = run_python("-c", code)
     assert run.stdout.startswith("io the system gives no thread for the search; see ulimit"), run.stderr
+
+
+def test_finds_the_least_budget(two_layers: Graph) -> None:
+    least = checkmate.least_budget(two_layers)
+    assert least.needed == least.sufficient == least.plan.peak == 18 * MIB
+    assert "back 1" in least.detail
+    assert checkmate.solve(two_layers, least.sufficient, start=least.plan).cost <= least.plan.cost
+    with pytest.raises(checkmate.Error, match="time limit"):
+        checkmate.least_budget(two_layers, time_limit=0)
+
+
+def test_has_patience_for_so_many_seconds_only(two_layers: Graph) -> None:
+    assert checkmate.solve(two_layers, "20MiB", patience=1).cost == 261
+    with pytest.raises(checkmate.Error, match="patience"):
+        checkmate.solve(two_layers, "20MiB", patience=-1)

@@ -9,9 +9,9 @@
 /// The program `checkmate`, as a user calls it.
 namespace checkmate::testing {
 
-inline constexpr std::array kVerbs = {"solve",   "compare",   "sweep", "bound",     "max-batch", "report",
-                                      "plot",    "reproduce", "info",  "simulate",  "validate",  "layout",
-                                      "convert", "zoo",       "torch", "completion"};
+inline constexpr std::array kVerbs = {"solve",  "compare", "sweep",     "bound", "least-budget", "max-batch",
+                                      "report", "plot",    "reproduce", "info",  "simulate",     "validate",
+                                      "layout", "convert", "zoo",       "torch", "completion"};
 
 Finished checkmate(std::vector<std::string> arguments);
 

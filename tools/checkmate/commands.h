@@ -17,6 +17,7 @@ void add_solve(Parser& parser);
 void add_compare(Parser& parser);
 void add_sweep(Parser& parser);
 void add_bound(Parser& parser);
+void add_least_budget(Parser& parser);
 void add_max_batch(Parser& parser);
 void add_reproduce(Parser& parser);
 void add_report(Parser& parser);

@@ -27,6 +27,9 @@ void SearchFlags::add_to(Verb& verb) {
       "for milp and lp-bound: frontier (op t first runs in stage t) or free (the unpartitioned form)");
   verb.option("--time-limit", time_limit, "seconds; then the best plan so far is returned");
   verb.option("--gap", gap, "stop when the relative gap is at most this");
+  verb.option(
+      "--patience", patience,
+      "stop when for so many seconds the plan has not become much cheaper (0.1% of keep-all; 0 = never)");
   verb.option("--threads", threads, "maximum number of threads");
   verb.option("--samples", samples, "for lp-round: number of randomised roundings");
   verb.option("--seed", seed,
@@ -49,6 +52,7 @@ Result<SolveOptions> SearchFlags::options() const {
   options.free_stages = stages == "free";
   options.time_limit = std::chrono::duration<double>(time_limit);
   options.gap = gap;
+  options.patience = patience;
   options.threads = threads;
   options.samples = samples;
   options.seed = static_cast<std::uint64_t>(seed);

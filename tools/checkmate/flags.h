@@ -23,6 +23,7 @@ struct SearchFlags {
   std::string stages = "frontier";
   double time_limit = SolveOptions{}.time_limit.count();
   double gap = SolveOptions{}.gap;
+  double patience = SolveOptions{}.patience;
   int threads = SolveOptions{}.threads;
   int samples = SolveOptions{}.samples;
   std::int64_t seed = static_cast<std::int64_t>(SolveOptions{}.seed);

@@ -37,7 +37,8 @@ int run(int argc, char** argv) {
       "within a budget.\n"
       "Example: checkmate solve 'zoo:unet?batch=32' --budget 60%",
       std::string("checkmate ") + version());
-  for (const auto add : {add_solve, add_compare, add_sweep, add_bound, add_max_batch}) add(parser);
+  for (const auto add : {add_solve, add_compare, add_sweep, add_bound, add_least_budget, add_max_batch})
+    add(parser);
 #ifdef CHECKMATE_HAS_REPORT
   add_report(parser);
 #endif

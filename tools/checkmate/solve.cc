@@ -50,9 +50,10 @@ void print_answer(const Graph& graph, const SolveOptions& options, const SolveRe
                            counted(graph.op_count(), "op")));
     print_sparklines(graph, *result.plan, options.budget, "plan");
   }
-  if (result.status == Status::kInfeasible) print_fact("needed", to_string(*result.needed) + ", proven");
+  if (!result.plan && result.needed) print_fact("needed", to_string(*result.needed) + ", proven");
   if (!result.plan && result.sufficient)
-    print_fact("sufficient", to_string(*result.sufficient) + ", a plan is known");
+    print_fact("sufficient", to_string(*result.sufficient) +
+                                 ", a plan is known; checkmate least-budget looks for less and writes it");
   if (!result.detail.empty()) print_fact("because", result.detail);
   print_fact("stopped by", describe(result.stop_reason));
   print_fact("time", seconds_text(result.seconds));

@@ -34,7 +34,7 @@ void write_answer_members(JsonWriter& json, const Graph& graph, const SolveOptio
   json.member("seconds", result.seconds);
   optional("first_plan_seconds", result.cost, [&](Cost) { return result.first_plan_seconds; });
   json.member("seed", options.seed);
-  if (result.status == Status::kInfeasible) json.member("needed_bytes", result.needed->count());
+  if (!result.plan && result.needed) json.member("needed_bytes", result.needed->count());
   if (!result.plan && result.sufficient) json.member("sufficient_bytes", result.sufficient->count());
   if (!result.detail.empty()) json.member("detail", result.detail);
 }

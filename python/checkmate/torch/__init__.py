@@ -46,7 +46,7 @@ def wrap(model: torch.nn.Module, budget: str | int, **given: Any) -> torch.nn.Mo
 
     It is ``torch.compile(model, backend="checkmate", options={"budget": budget, ...})``. The budget covers both passes and, from
     the second or third step on, what the loop holds between them. Other options are those of :func:`compile`: ``reserve``,
-    ``kernels``, ``costs``, ``order``, ``time_limit``, ``gap``, ``threads``, ``seed``, ``cache``, ``progress``.
+    ``kernels``, ``costs``, ``order``, ``time_limit``, ``gap``, ``patience``, ``threads``, ``seed``, ``cache``, ``progress``.
     """
     return torch.compile(model, backend="checkmate", options={"budget": budget, **given})  # type: ignore[return-value]
 
@@ -63,6 +63,7 @@ def compile(  # noqa: A001  (as torch.compile)
     order: str = _core.default_order,
     time_limit: float = 10.0,
     gap: float = 2e-3,
+    patience: float = 1.0,
     threads: int | None = None,
     seed: int = _core.default_seed,
     cache: str | os.PathLike[str] | None = None,
@@ -91,6 +92,7 @@ def compile(  # noqa: A001  (as torch.compile)
     op took; ``"flops"`` estimates the costs, without workspace. Costs and plans are kept in ``cache`` (a folder; by default the
     user's): the same step is not measured or searched for again. ``plan``, a plan or its file, is taken instead of a search.
     ``gap``: the search ends when the plan is proven to be this close to the best; smaller differences cannot be measured.
+    ``patience``: it also ends when it has found nothing much cheaper for this many seconds (0: never).
     ``order``, ``time_limit``, ``threads``, ``seed``, ``progress``: see :func:`checkmate.solve`.
 
     With an ``optimizer`` (SGD, Adam, AdamW), the step also updates the parameters: each gradient is used and freed as soon as it
@@ -117,6 +119,7 @@ def compile(  # noqa: A001  (as torch.compile)
         order=order,
         time_limit=time_limit,
         gap=gap,
+        patience=patience,
         threads=threads,
         seed=seed,
         cache=None if cache is None else Path(cache),

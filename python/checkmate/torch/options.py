@@ -22,6 +22,7 @@ class Options:
     order: str = _core.default_order
     time_limit: float = 10.0
     gap: float = 2e-3
+    patience: float = 1.0
     threads: int | None = None
     seed: int = _core.default_seed
     cache: Path | None = None
@@ -37,6 +38,11 @@ class Options:
     def reserved_bytes(self) -> int:
         """The reserve as a number."""
         return parse_bytes(self.reserve) if isinstance(self.reserve, str) else self.reserve
+
+    @property
+    def limits(self) -> str:
+        """What ends a search, as a part of a plan's key in the cache."""
+        return f"{self.time_limit} {self.gap} {self.patience}"
 
     def budget_bytes(self, graph: Graph) -> int:
         """For a step with this graph. Shares are of what it takes without recomputation, at best."""

@@ -50,7 +50,7 @@ def _fitting(
     addresses = plan_addresses(program, plan, costs, room if options.budget is not None else None)
     if addresses is None or options.budget is None or options.plan is not None or addresses.total <= room:
         return plan, addresses
-    cache, key = Cache(options.cache), f"{graph.sha256} {wanted.budget} {options.order} {options.time_limit} {options.gap}"
+    cache, key = Cache(options.cache), f"{graph.sha256} {wanted.budget} {options.order} {options.limits}"
     remembered = cache.read("fits", key, _budget_from)  # the budget whose plan had a layout within this one
     best, budget = (plan, addresses), wanted.budget
     for attempt in range(_MOST_LAYOUTS):
@@ -105,7 +105,7 @@ def solved(graph: Graph, options: Options, start: Plan | None) -> Plan:
     if options.budget is None:
         return Plan.keep_all(graph)
     budget = options.budget_bytes(graph)
-    cache, key = Cache(options.cache), f"{graph.sha256} {budget} {options.order} {options.time_limit} {options.gap}"
+    cache, key = Cache(options.cache), f"{graph.sha256} {budget} {options.order} {options.limits}"
     remembered = cache.read("plans", key, lambda text: Plan.from_json(text, graph))
     if remembered is not None:
         return remembered
@@ -116,6 +116,7 @@ def solved(graph: Graph, options: Options, start: Plan | None) -> Plan:
             order=options.order,
             time_limit=options.time_limit,
             gap=options.gap,
+            patience=options.patience,
             threads=options.threads,
             seed=options.seed,
             start=start if start is not None and len(start.graph) == len(graph) else None,

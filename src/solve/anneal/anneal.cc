@@ -32,6 +32,18 @@ std::optional<std::vector<Run>> recomputations_of(const SearchGraph& graph, std:
   return runs;
 }
 
+std::vector<OpId> steps_of(const SearchGraph& graph, std::vector<Run> runs) {
+  std::sort(runs.begin(), runs.end());
+  std::vector<OpId> steps;
+  steps.reserve(runs.size() + graph.ops);
+  auto run = runs.begin();
+  for (std::uint32_t op = 0; op < graph.ops; ++op) {
+    for (; run != runs.end() && run->stage() == op; ++run) steps.push_back(OpId{run->op()});
+    if (op < graph.real_ops) steps.push_back(OpId{op});
+  }
+  return steps;
+}
+
 /// Good plans that differ, cheapest first.
 class Elite {
  public:
@@ -177,20 +189,8 @@ class Restarts {
     incumbent_.count_moves(annealer_.moves() - counted_);
     counted_ = annealer_.moves();
     if (annealer_.best_cost() >= static_cast<double>(incumbent_.cost().count())) return;
-    incumbent_.offer(steps_of(annealer_.best()), kName);
+    incumbent_.offer(steps_of(graph_, annealer_.best()), kName);
     known_version_ = incumbent_.version();
-  }
-
-  std::vector<OpId> steps_of(std::vector<Run> runs) const {
-    std::sort(runs.begin(), runs.end());
-    std::vector<OpId> steps;
-    steps.reserve(runs.size() + graph_.ops);
-    auto run = runs.begin();
-    for (std::uint32_t op = 0; op < graph_.ops; ++op) {
-      for (; run != runs.end() && run->stage() == op; ++run) steps.push_back(OpId{run->op()});
-      if (op < graph_.real_ops) steps.push_back(OpId{op});
-    }
-    return steps;
   }
 
   Incumbent& incumbent_;
@@ -208,6 +208,32 @@ class Restarts {
 
 void anneal(const SearchContext& search, Incumbent& incumbent, std::uint64_t seed) {
   Restarts(search, incumbent, seed).run();
+}
+
+std::optional<std::vector<OpId>> anneal_into(const SearchContext& search, Bytes budget,
+                                             std::span<const OpId> steps, double seconds,
+                                             std::uint64_t seed) {
+  constexpr double kHottest = 0.05;  // in mean costs
+  constexpr double kColdest = 0.001;
+  constexpr double kPrice = 10;  // only the memory counts
+  const SearchGraph graph(search.graph, budget);
+  const std::optional<std::vector<Run>> runs = recomputations_of(graph, steps);
+  if (!runs) return std::nullopt;
+  Annealer annealer(graph, seed);
+  annealer.load(*runs);
+  annealer.set_price(kPrice * annealer.standard_price());
+  const double start = search.seconds();
+  const double mean_cost = std::max(graph.base_cost, 1.0) / graph.ops;
+  const auto progress = [&] { return (search.seconds() - start) / seconds; };
+  const auto over = [&](double share) { return search.stopped() || progress() >= share; };
+  annealer.repair_greedily([&] { return over(0.5); });
+  while (!annealer.has_best() && !over(1)) {
+    annealer.follow_feasibility(1);  // the price only rises
+    const double temperature = mean_cost * kHottest * std::pow(kColdest / kHottest, progress());
+    for (int k = 0; k < 64 && !annealer.has_best(); ++k) annealer.step(temperature);
+  }
+  if (!annealer.has_best()) return std::nullopt;
+  return steps_of(graph, annealer.best());
 }
 
 Outcome solve_anneal(const SearchContext& search) {

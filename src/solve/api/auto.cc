@@ -6,6 +6,7 @@
 
 #include "core/guarded.h"
 #include "solve/anneal/anneal.h"
+#include "solve/api/least_budget.h"
 #include "solve/baselines/baselines.h"
 #include "solve/baselines/keep_all.h"
 #include "solve/brute/brute.h"
@@ -15,7 +16,7 @@
 #include "solve/common/prune_recomputations.h"
 #include "solve/free_order/free_order.h"
 #include "solve/knapsack/knapsack.h"
-#include "solve/least_budget/least_budget.h"
+#include "solve/least_peak/peak_search.h"
 #include "solve/segment_heuristic/segment_heuristic.h"
 #include "solve/sparse_milp/sparse_milp.h"
 
@@ -78,34 +79,43 @@ class Portfolio {
       if (ops() <= kTiny) take(board, solve_brute(search_), "brute");
     });
     attempt(board, "the segmented start", [&] { segmented_start(search_, board); });
+    attempt(board, "eviction", [&] {
+      if (ops() <= kSmall || !board.has_plan()) evict_within_budget(search_.part(0.05), board);
+    });
     attempt(board, "baselines", [&] {
       if (ops() <= kSmall || !board.has_plan()) take(board, cheapest_baseline(search_.part(0.1)), {});
     });
   }
 
+  /// A plan within the budget, whatever it costs, or a proof that there is none.
   void look_for_least_budget(Incumbent& board) {
-    const std::size_t most_sets = by_moves() ? 10'000 : 500'000;
-    LeastBudget least = least_budget(search_.part(0.3), most_sets, search_.options.budget);
-    if (least.needed > search_.options.budget) board.prove_infeasible(least.needed, std::move(least.detail));
-    if (least.sufficient) board.note_peak(*least.sufficient);
-    // The plan has a small peak because it recomputes nearly everything, over and over.
+    SolveOptions options = search_.options;
+    options.threads = 1;  // the others have work
+    const SearchContext here = search_.with_options(options).part(0.5);
+    PeakBoard peaks(here, {.enough = options.budget});
+    search_least_budget(here, peaks);
+    if (peaks.needed() > search_.options.budget)
+      return board.prove_infeasible(peaks.needed(), peaks.detail());
+    board.raise_needed(peaks.needed());
+    std::vector<OpId> steps = peaks.steps();
+    // Its peak is small because it recomputes a lot, over and over.
     constexpr std::size_t kMostSteps = 4000;
-    if (least.steps && least.steps->size() <= kMostSteps)
-      least.steps = prune_recomputations(search_, std::move(*least.steps));
-    if (least.steps) board.offer(std::move(*least.steps), "least-budget");
+    if (peaks.peak() <= search_.options.budget && steps.size() <= kMostSteps)
+      steps = prune_recomputations(search_.part(0.1), std::move(steps));
+    board.offer(std::move(steps), "least-budget");
   }
 
-  /// Methods for chains, and those that determine whether there is a plan at all.
+  /// Whether there is a plan at all, and methods for chains.
   void look_closer(Incumbent& board) {
+    attempt(board, "least-budget", [&] {
+      if (!board.has_plan()) look_for_least_budget(board);
+    });
     attempt(board, "chain-dp", [&] {
       if (ops() <= kSmall) take(board, solve_chain_dp(search_.part(0.1)), "chain-dp");
     });
     attempt(board, "chain-bound", [&] {
       if (const std::optional<Cost> bound = chain_bound(search_.part(0.2)))
         board.raise_bound(*bound, "chain-bound");
-    });
-    attempt(board, "least-budget", [&] {
-      if (!board.has_plan()) look_for_least_budget(board);
     });
     // Where the others have not finished, and the graph is small enough to try everything.
     constexpr std::size_t kMostStates = 1'000'000;
@@ -114,7 +124,8 @@ class Portfolio {
 
   static void take(Incumbent& board, Outcome outcome, std::string_view source) {
     if (outcome.steps) board.offer(std::move(*outcome.steps), source.empty() ? outcome.method : source);
-    if (outcome.needed) board.prove_infeasible(*outcome.needed, outcome.detail);
+    if (outcome.needed && *outcome.needed > board.search().options.budget)
+      board.prove_infeasible(*outcome.needed, outcome.detail);
     if (outcome.lower_bound) board.raise_bound(*outcome.lower_bound, source);
     if (outcome.sufficient) board.note_peak(*outcome.sufficient);
   }

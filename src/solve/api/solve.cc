@@ -13,9 +13,9 @@
 #include "core/guarded.h"
 #include "core/text.h"
 #include "core/try.h"
+#include "solve/api/check_options.h"
+#include "solve/api/least_budget.h"
 #include "solve/api/solvers.h"
-#include "solve/api/sufficient_budget.h"
-#include "solve/least_budget/least_budget.h"
 
 namespace checkmate {
 namespace {
@@ -32,28 +32,8 @@ constexpr std::array kReasons = std::to_array<ReasonText>({
     {"time_limit", "the time limit"},
     {"moves_limit", "the limit of moves"},
     {"exhausted", "the method had nothing left to try"},
+    {"patience", "the plan had not become much cheaper for as long as patience allows"},
 });
-
-Result<void> check_options(const Graph& graph, const SolveOptions& options) {
-  const auto invalid = [](std::string message) {
-    return Error{ErrorCode::kInvalidArgument, std::move(message)};
-  };
-  if (options.budget < Bytes{0} || (options.budget == Bytes{0} && !needs_no_memory(graph)))
-    return invalid(fmt::format("budget must be positive, got {}", options.budget.count()));
-  if (!(options.time_limit.count() > 0)) return invalid("the time limit must be positive");
-  if (options.threads < 1) return invalid(fmt::format("threads must be at least 1, got {}", options.threads));
-  constexpr int kMostThreads = 256;
-  if (options.threads > kMostThreads)
-    return invalid(fmt::format("threads must be at most {}, got {}", kMostThreads, options.threads));
-  if (!(options.gap >= 0)) return invalid("the gap must be 0 or more");
-  constexpr int kMostSamples = 1'000'000;
-  if (options.samples < 0 || options.samples > kMostSamples)
-    return invalid(fmt::format("samples must be from 0 to {}, got {}", kMostSamples, options.samples));
-  if (options.free_stages && options.order == Order::kFixed) {
-    return invalid("free stages let first runs move, so they also need the free order");
-  }
-  return {};
-}
 
 Result<const Solver*> find_solver(std::string_view method) {
   std::vector<std::string_view> known;
@@ -85,6 +65,12 @@ void replay(const Graph& graph, const SolveOptions& options, std::vector<OpId> s
   result.status = *result.cost == result.lower_bound ? Status::kOptimal : Status::kFeasible;
 }
 
+/// A plan over the budget that says which budget is enough.
+void take_sufficient(const Graph& graph, std::vector<OpId> steps, SolveResult& result) {
+  result.sufficient_plan = plan_from_steps(graph, std::move(steps)).value();
+  result.sufficient = simulate(graph, *result.sufficient_plan).value().peak;
+}
+
 StopReason stop_reason(const SearchContext& search, const Outcome& outcome, const SolveResult& result) {
   if (result.status == Status::kInfeasible) return StopReason::kInfeasible;
   if (result.cost && relative_gap(*result.cost, result.lower_bound) <= search.options.gap)
@@ -95,19 +81,18 @@ StopReason stop_reason(const SearchContext& search, const Outcome& outcome, cons
   return search.by_moves() && outcome.moves > 0 ? StopReason::kMovesLimit : StopReason::kExhausted;
 }
 
-/// Where there is no plan: what every plan needs and what suffices, as far as short searches can tell.
+/// Where there is no plan: what every plan needs and what suffices, as far as a short search can tell.
 void bracket_least_budget(const SearchContext& search, SolveResult& result) {
-  const std::size_t most_sets = search.by_moves() ? 10'000 : 500'000;
-  constexpr double kSeconds = 2;
-  const double share = std::min(0.2, kSeconds / std::max(search.seconds_left(), kSeconds));
-  const LeastBudget least = least_budget(search.part(share), most_sets);
-  result.needed = std::max(result.needed, std::optional(least.needed));
-  if (least.sufficient)
-    result.sufficient = std::min(*least.sufficient, result.sufficient.value_or(*least.sufficient));
-  // The figure of any other method is about that method.
-  if (search.options.method != "auto") return;
-  const Bytes known = result.sufficient.value_or(search.graph.fixed_bytes() + keep_all_peak(search.graph));
-  result.sufficient = sufficient_budget(search, *result.needed, known);
+  constexpr double kSeconds = 3;
+  constexpr double kGap = 1e-3;
+  const double share = std::min(0.3, kSeconds / std::max(search.seconds_left(), kSeconds));
+  const SearchContext here = search.part(share);
+  PeakBoard board(here, {.gap = kGap});
+  if (result.sufficient_plan) board.offer(result.sufficient_plan->steps, "start");
+  if (result.needed) board.raise(*result.needed, result.detail);
+  if (!board.done()) search_least_budget(here, board);
+  result.needed = board.needed();
+  take_sufficient(search.graph, board.steps(), result);
 }
 
 void answer_infeasible(const SearchContext& search, const StructuralMinimum& minimum, SolveResult& result) {
@@ -129,17 +114,18 @@ void run(const SearchContext& search, const Solver& solver, SolveResult& result)
   result.detail = std::move(outcome.detail);
   if (!outcome.method.empty()) result.method = outcome.method;
   if (outcome.lower_bound) result.lower_bound = std::max(result.lower_bound, *outcome.lower_bound);
-  result.sufficient = outcome.sufficient;
   result.moves = outcome.moves;
-  result.needed = outcome.needed;
   if (outcome.steps) {
     replay(search.graph, search.options, std::move(*outcome.steps), result);
     // A plan of the class costs no less than the bound: what a float says beyond it is tolerance.
     if (outcome.stage_lower_bound)
       outcome.stage_lower_bound = std::min(*outcome.stage_lower_bound, *result.cost);
-  } else if (outcome.needed) {
-    result.status = Status::kInfeasible;
-    bracket_least_budget(search, result);
+  } else {
+    result.needed = outcome.needed;
+    result.sufficient = outcome.sufficient;
+    if (outcome.sufficient_steps) take_sufficient(search.graph, std::move(*outcome.sufficient_steps), result);
+    if (result.needed > search.options.budget) result.status = Status::kInfeasible;
+    if (result.status == Status::kInfeasible) bracket_least_budget(search, result);
   }
   result.stage_lower_bound = outcome.stage_lower_bound;
   result.stop_reason = stop_reason(search, outcome, result);

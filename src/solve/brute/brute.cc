@@ -195,7 +195,9 @@ Outcome brute(const SearchContext& search, bool stages, std::size_t most_states)
     return {.sufficient = least ? std::optional(needed) : std::nullopt,
             .detail = "no plan of the paper's class fits the budget"};
   }
-  return {.sufficient = needed, .needed = needed, .detail = "proven by exhaustive search"};
+  Outcome none{.sufficient = needed, .needed = needed, .detail = "proven by exhaustive search"};
+  if (least) none.sufficient_steps = oracle.steps();
+  return none;
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ bool Incumbent::offer(std::vector<OpId> steps, std::string_view source) {
   {
     const std::lock_guard lock(mutex_);
     if (run->peak > search_.options.budget) {
-      sufficient_ = std::min(run->peak, sufficient_.value_or(run->peak));
+      note_peak_of(run->peak, plan->steps);
       if (run->cost < cost()) hint_ = std::move(plan->steps);
       return false;
     }
@@ -39,6 +39,11 @@ bool Incumbent::offer(std::vector<OpId> steps, std::string_view source) {
     if (!first_plan_seconds_) first_plan_seconds_ = search_.seconds();
     steps_ = std::move(plan->steps);
     source_ = source;
+    constexpr std::int64_t kMuch = 1000;  // one part of keep-all's cost in so many
+    if (landmark_ == kNone || landmark_ - run->cost >= Cost{search_.graph.keep_all_cost().count() / kMuch}) {
+      landmark_ = run->cost;
+      landmark_seconds_ = search_.seconds();  // before the plan can be seen
+    }
     cost_ = run->cost.count();
     ++version_;
   }
@@ -75,13 +80,27 @@ void Incumbent::prove_infeasible(Bytes least, std::string detail) {
 
 void Incumbent::note_peak(Bytes peak) {
   const std::lock_guard lock(mutex_);
-  sufficient_ = std::min(peak, sufficient_.value_or(peak));
+  if (!sufficient_ || peak < *sufficient_) note_peak_of(peak, {});
 }
 
 void Incumbent::note_peak_of(std::vector<OpId> steps) {
   const Result<Plan> plan = plan_from_steps(search_.graph, std::move(steps));
   const Result<Simulation> run = plan ? simulate(search_.graph, *plan) : plan.error();
-  if (run) note_peak(run->peak);
+  if (!run) return;
+  const std::lock_guard lock(mutex_);
+  note_peak_of(run->peak, plan->steps);
+}
+
+void Incumbent::note_peak_of(Bytes peak, std::vector<OpId> steps) {
+  if (sufficient_ && peak > *sufficient_) return;
+  if (sufficient_ && peak == *sufficient_ && !sufficient_steps_.empty()) return;
+  sufficient_ = peak;
+  sufficient_steps_ = std::move(steps);
+}
+
+void Incumbent::raise_needed(Bytes needed) {
+  const std::lock_guard lock(mutex_);
+  if (!needed_ || needed > *needed_) needed_ = needed;
 }
 
 void Incumbent::note_failure(std::string_view source, const Error& error) {
@@ -105,7 +124,17 @@ std::optional<std::vector<OpId>> Incumbent::take_hint() {
   return std::exchange(hint_, std::nullopt);
 }
 
-bool Incumbent::done() const { return enough_.stop_requested() || search_.stopped(); }
+bool Incumbent::done() const {
+  if (out_of_patience()) enough_.request_stop();
+  return enough_.stop_requested() || search_.stopped();
+}
+
+bool Incumbent::out_of_patience() const {
+  const double patience = search_.options.patience;
+  if (patience == 0 || search_.by_moves() || !has_plan() || enough_.stop_requested()) return impatient_;
+  if (search_.seconds() - landmark_seconds_ > patience) impatient_ = true;
+  return impatient_;
+}
 
 Outcome Incumbent::outcome() const {
   const std::lock_guard lock(mutex_);
@@ -114,12 +143,14 @@ Outcome Incumbent::outcome() const {
   if (stage_proven_) outcome.stage_lower_bound = stage_bound();
   outcome.moves = moves_;
   outcome.detail = detail_;
+  if (impatient_) outcome.stop_reason = StopReason::kPatience;
   if (has_plan()) {
     outcome.steps = steps_;
     outcome.method = source_;
     outcome.first_plan_seconds = first_plan_seconds_;
   } else {
     outcome.sufficient = sufficient_;
+    if (!sufficient_steps_.empty()) outcome.sufficient_steps = sufficient_steps_;
     outcome.needed = needed_;
     if (outcome.detail.empty()) outcome.detail = "no plan within the budget was found";
   }
@@ -134,7 +165,9 @@ void Incumbent::take_over(const Incumbent& other) {
     if (failure_.empty()) failure_ = other.failure_;
   }
   if (found.steps) offer(std::move(*found.steps), found.method);
-  if (found.needed) prove_infeasible(*found.needed, other.detail_);
+  if (found.needed && *found.needed > search_.options.budget) prove_infeasible(*found.needed, other.detail_);
+  if (found.needed) raise_needed(*found.needed);
+  if (found.sufficient_steps) note_peak_of(std::move(*found.sufficient_steps));
   if (found.sufficient) note_peak(*found.sufficient);
   if (found.stage_lower_bound) raise_stage_bound(*found.stage_lower_bound, found.method);
   raise_bound(*found.lower_bound, found.method);

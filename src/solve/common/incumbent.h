@@ -29,6 +29,8 @@ class Incumbent {
   void raise_bound(Cost bound, std::string_view source);
   /// No plan of the paper's class is cheaper than this.
   void raise_stage_bound(Cost bound, std::string_view source);
+  /// No plan of the order fits in less, which may still be within the budget.
+  void raise_needed(Bytes needed);
   /// No plan of the order fits the budget: none fits in less than `least` bytes, which is above the budget.
   void prove_infeasible(Bytes least, std::string detail);
   /// A plan with this peak exists, though it is over the budget.
@@ -67,6 +69,8 @@ class Incumbent {
   static constexpr Cost kNone{INT64_MAX};
 
  private:
+  void note_peak_of(Bytes peak, std::vector<OpId> steps);  // with the lock
+  bool out_of_patience() const;
   void tell(std::string_view source);  // without the lock: callbacks take their time, and ask for steps()
 
   const SearchContext search_;
@@ -82,8 +86,13 @@ class Incumbent {
   std::string_view source_;
   std::optional<double> first_plan_seconds_;
   std::optional<Bytes> sufficient_, needed_;
+  std::vector<OpId> sufficient_steps_;  // empty: a plan with that peak is not at hand
   std::string detail_, failure_;
-  std::stop_source enough_;
+  mutable std::stop_source enough_;
+  // For patience: the latest plan that was much cheaper than the one before, and when it came.
+  Cost landmark_ = kNone;
+  std::atomic<double> landmark_seconds_{0};
+  mutable std::atomic<bool> impatient_{false};
 };
 
 }  // namespace checkmate

@@ -13,7 +13,7 @@
 namespace checkmate {
 
 /// Best-first search for the way with the least peak from a set of values back to nothing: see
-/// least_budget.h.
+/// set_bracket.h.
 class SetSearch {
  public:
   SetSearch(const SearchContext& search, const ValueSets& sets, const SetBounds& bounds,

@@ -156,5 +156,40 @@ TEST(Incumbent, ThreadsAgreeOnTheCheapestPlanAndTheHighestBound) {
   EXPECT_EQ(best, cheapest);
 }
 
+TEST(Incumbent, LosesPatienceOnceThereIsAPlan) {
+  Board board({.budget = Bytes{45}, .patience = 1e-3});
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_FALSE(board.incumbent.done());
+  EXPECT_TRUE(board.incumbent.offer(x_again, "test"));
+  while (!board.incumbent.done()) std::this_thread::yield();
+  EXPECT_TRUE(board.incumbent.enough().stop_requested());
+  EXPECT_EQ(board.incumbent.outcome().stop_reason, StopReason::kPatience);
+}
+
+TEST(Incumbent, HasNoPatienceToLoseWhereMovesAreCounted) {
+  Board board({.budget = Bytes{45}, .patience = 1e-9, .moves = 1});
+  EXPECT_TRUE(board.incumbent.offer(x_again, "test"));
+  EXPECT_FALSE(board.incumbent.done());
+}
+
+TEST(Incumbent, KeepsTheSmallestPlanThatDoesNotFit) {
+  Board board({.budget = Bytes{30}});
+  EXPECT_FALSE(board.incumbent.offer(keep_all, "test"));
+  EXPECT_EQ(board.incumbent.outcome().sufficient_steps, keep_all);
+  board.incumbent.note_peak_of(x_again);
+  EXPECT_EQ(board.incumbent.outcome().sufficient_steps, x_again);
+  board.incumbent.note_peak(Bytes{35});  // nobody knows the plan
+  EXPECT_EQ(board.incumbent.outcome().sufficient, Bytes{35});
+  EXPECT_EQ(board.incumbent.outcome().sufficient_steps, std::nullopt);
+}
+
+TEST(Incumbent, KnowsWhatIsNeededEvenIfThatIsWithinTheBudget) {
+  Board board({.budget = Bytes{30}});
+  board.incumbent.raise_needed(Bytes{25});
+  board.incumbent.raise_needed(Bytes{20});
+  EXPECT_EQ(board.incumbent.outcome().needed, Bytes{25});
+  EXPECT_FALSE(board.incumbent.done());
+}
+
 }  // namespace
 }  // namespace checkmate

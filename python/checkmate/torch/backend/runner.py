@@ -150,4 +150,4 @@ def _told(demand: Demand) -> Iterator[None]:
     except InfeasibleError as error:
         raise InfeasibleError(f"{error}{more}", error.budget, error.needed, error.op, error.sufficient) from None
     except NoPlanError as error:
-        raise NoPlanError(f"{error}{more}", error.budget, error.sufficient, error.stop_reason) from None
+        raise NoPlanError(f"{error}{more}", error.budget, error.sufficient, error.stop_reason, error.needed) from None

@@ -13,7 +13,20 @@ from checkmate.torch.backend.names import tell_accelerate
 from checkmate.torch.options import Options
 
 VARIABLE = "CHECKMATE_BUDGET"
-NAMES = ("budget", "reserve", "kernels", "costs", "order", "time_limit", "gap", "threads", "seed", "cache", "progress")
+NAMES = (
+    "budget",
+    "reserve",
+    "kernels",
+    "costs",
+    "order",
+    "time_limit",
+    "gap",
+    "patience",
+    "threads",
+    "seed",
+    "cache",
+    "progress",
+)
 
 _around: list[Mapping[str, Any]] = []
 
@@ -54,6 +67,7 @@ def current(given: Mapping[str, Any] | None) -> Options:
         order=asked.get("order", _core.default_order),
         time_limit=asked.get("time_limit", 10.0),
         gap=asked.get("gap", 2e-3),
+        patience=asked.get("patience", 1.0),
         threads=asked.get("threads"),
         seed=asked.get("seed", _core.default_seed),
         cache=None if cache is None else Path(cache),

@@ -11,7 +11,7 @@
 namespace checkmate {
 
 /// The least memory that has a plan. All amounts include the graph's fixed bytes.
-struct LeastBudget {
+struct SetBracket {
   Bytes needed;                          ///< no plan, of any order, fits in less
   std::optional<Bytes> sufficient = {};  ///< a plan of the order asked for fits in this
   bool exact = false;                    ///< sufficient == needed
@@ -45,7 +45,7 @@ struct LeastBudget {
 /// kept; with `enough`, as soon as needed is above it or sufficient is not. Memory: at most about 300 bytes
 /// for each of most_states. Time: at most some microseconds for each of 16 x most_states, more where ops have
 /// many inputs.
-LeastBudget least_budget(const SearchContext& search, std::size_t most_states,
-                         std::optional<Bytes> enough = {});
+SetBracket bracket_by_sets(const SearchContext& search, std::size_t most_states,
+                           std::optional<Bytes> enough = {});
 
 }  // namespace checkmate

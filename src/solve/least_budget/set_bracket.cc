@@ -1,4 +1,4 @@
-#include "solve/least_budget/least_budget.h"
+#include "solve/least_budget/set_bracket.h"
 
 #include <fmt/format.h>
 
@@ -68,7 +68,7 @@ class Bracket {
     if (enough) enough_ = (*enough - graph_.fixed_bytes()).count();
   }
 
-  LeastBudget run() {
+  SetBracket run() {
     raise_by_subsets();
     if (bounds_.widen(lower_)) raise_by_subsets();
     // Mostly that is the answer already, and the way to it straight.
@@ -140,8 +140,8 @@ class Bracket {
     }
   }
 
-  LeastBudget answer() {
-    LeastBudget least{.needed = graph_.fixed_bytes() + Bytes{lower_}};
+  SetBracket answer() {
+    SetBracket least{.needed = graph_.fixed_bytes() + Bytes{lower_}};
     if (upper_) least.sufficient = graph_.fixed_bytes() + Bytes{*upper_};
     least.exact = least.sufficient == least.needed;
     least.steps = std::move(steps_);
@@ -166,7 +166,8 @@ class Bracket {
 
 }  // namespace
 
-LeastBudget least_budget(const SearchContext& search, std::size_t most_states, std::optional<Bytes> enough) {
+SetBracket bracket_by_sets(const SearchContext& search, std::size_t most_states,
+                           std::optional<Bytes> enough) {
   return Bracket(search, most_states, enough).run();
 }
 
