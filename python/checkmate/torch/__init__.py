@@ -11,6 +11,7 @@ import torch
 
 from checkmate import Error, Plan, _core
 from checkmate.progress import ProgressOption
+from checkmate.torch.backend.owners import remember
 from checkmate.torch.backend.settings import options
 from checkmate.torch.capture import capture
 from checkmate.torch.errors import CaptureError
@@ -44,10 +45,12 @@ __all__ = [
 def wrap(model: torch.nn.Module, budget: str | int, **given: Any) -> torch.nn.Module:
     """The model for a loop of your own: call it, and ``backward()`` on what you make of its results, as ever.
 
-    It is ``torch.compile(model, backend="checkmate", options={"budget": budget, ...})``. The budget covers both passes and, from
-    the second or third step on, what the loop holds between them. Other options are those of :func:`compile`: ``reserve``,
-    ``kernels``, ``costs``, ``order``, ``time_limit``, ``gap``, ``patience``, ``threads``, ``seed``, ``cache``, ``progress``.
+    It is ``torch.compile(model, backend="checkmate", options={"budget": budget, ...})``, and the budget also covers parameters
+    and buffers of the model that no graph reads. It covers both passes and, from the second or third step on, what the loop
+    holds between them. Other options are those of :func:`compile`: ``reserve``, ``kernels``, ``costs``, ``order``,
+    ``time_limit``, ``gap``, ``patience``, ``threads``, ``seed``, ``cache``, ``progress``.
     """
+    remember(model)
     return torch.compile(model, backend="checkmate", options={"budget": budget, **given})  # type: ignore[return-value]
 
 

@@ -14,6 +14,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 import checkmate
 from checkmate.torch.backend.budgets import Budgets
+from checkmate.torch.backend.owners import held_by_owners
 from checkmate.torch.backend.runner import Demand, Kept, PlannedGraph, gradients_to_add_to, leaves
 from checkmate.torch.options import Options
 from checkmate.torch.runtime import OutsideCount
@@ -63,7 +64,8 @@ class Loop:
         self._open.append(weakref.ref(kept))
         if self._count is not None:
             self._results.add(shown, kept)
-            self._leaves |= leaves(inputs)  # a graph that runs for several layers reads the parameters of each
+            # A graph that runs for several layers reads the parameters of each.
+            self._leaves |= held_by_owners(inputs) | leaves(inputs)
         return shown, kept
 
     def backward(self, kept: Kept, tangents: list[torch.Tensor], *, keep: bool) -> list[torch.Tensor | None]:
@@ -109,7 +111,7 @@ class Loop:
         self._stop_watching()  # what measuring allocates is not the loop's
         if self._parts:
             self._parts[0].graph.measured = False
-        demand = Demand(reserve=existing + sum(kept.passes.kept_bytes() for kept in waiting))
+        demand = Demand(reserve=graph.unread_bytes + existing + sum(kept.passes.kept_bytes() for kept in waiting))
         asked: int | None = None
         while True:
             try:
@@ -146,7 +148,7 @@ class Loop:
             self._to_share = outside
             _tell_parts(len(outside))
         elif outside[0].held + outside[0].between >= _WORTH_A_PLAN:
-            outside[0].graph.demand |= Demand(outside[0].held, outside[0].between)
+            outside[0].graph.demand |= Demand(outside[0].graph.unread_bytes + outside[0].held, outside[0].between)
 
     def _fix_budget(self, outside: Sequence[_Outside]) -> None:
         """A share becomes bytes once, when the graphs of a step are known."""
@@ -157,7 +159,7 @@ class Loop:
         assert asked.budget is not None, "the backend has one"
         share = (first.graph.parse_budget(asked.budget) - first.graph.fixed_bytes) / max(1, first.graph.keep_all_peak)
         if len(outside) == 1:
-            others = first.graph.reserved_bytes - asked.reserved_bytes
+            others = first.graph.reserved_bytes - asked.reserved_bytes - outside[0].graph.unread_bytes
             budget = outside[0].graph.asked - others + int(share * (outside[0].keep_all_peak() - first.graph.keep_all_peak))
         else:
             kept, peak = 0, 0
@@ -214,7 +216,7 @@ class _Results:
         """Those of a pass. As long as it waits for its backward pass, they count as what it keeps."""
         storages = {t.untyped_storage().data_ptr(): t.untyped_storage() for t in results if t is not None and not t.is_sparse}
         waiting = None if kept is None else weakref.ref(kept)
-        self._held += [(StorageWeakRef(storage), storage.nbytes(), waiting) for storage in storages.values()]
+        self._held += [(StorageWeakRef(storage), storage.nbytes(), waiting) for storage in storages.values()]  # type: ignore[no-untyped-call]
         self._last = self._bytes()
 
     def since_last(self) -> tuple[int, int]:
@@ -223,7 +225,7 @@ class _Results:
         return max(before, self._last), self._last
 
     def _bytes(self) -> int:
-        self._held = [each for each in self._held if not each[0].expired()]
+        self._held = [each for each in self._held if not each[0].expired()]  # type: ignore[no-untyped-call]
         return sum(count for _, count, waiting in self._held if waiting is None or (kept := waiting()) is None or kept.done)
 
 

@@ -12,6 +12,7 @@ import torch
 from checkmate import InfeasibleError, NoPlanError
 from checkmate._core import bytes_text
 from checkmate.torch.backend.joint import Joint
+from checkmate.torch.backend.owners import held_by_owners
 from checkmate.torch.backend.passes import Passes, Paused
 from checkmate.torch.distributed import Group
 from checkmate.torch.options import Options
@@ -56,6 +57,7 @@ class PlannedGraph:
         self.measured = False  # whether the demand is known
         self.ends = False  # whether a backward pass has come: that of a part of a model may never
         self.leaf_bytes = 0  # of what it reads and others may read too
+        self.unread_bytes = 0  # that its model holds besides
         self.handed_bytes = 0  # of inputs that other graphs made
         self.weights = 0  # the number of the set of parameters that it reads
         self._passes: Passes | None = None
@@ -73,8 +75,11 @@ class PlannedGraph:
         return self._passes is not None
 
     def look_at(self, inputs: Sequence[torch.Tensor]) -> None:
-        """Before it is planned: what it gets from others."""
-        self.leaf_bytes = sum(leaves(inputs).values())
+        """Before it is planned: what it gets from others, and what its model holds besides."""
+        read = leaves(inputs)
+        self.leaf_bytes = sum(read.values())
+        self.unread_bytes = sum(count for address, count in held_by_owners(inputs).items() if address not in read)
+        self.demand = Demand(reserve=self.unread_bytes)
         self.handed_bytes = sum(t.untyped_storage().nbytes() for t in inputs if not t.is_leaf)
 
     def plan(self, inputs: Sequence[torch.Tensor], options: Options, demand: Demand) -> None:
