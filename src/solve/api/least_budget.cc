@@ -21,7 +21,7 @@ namespace checkmate {
 namespace {
 
 /// Shares of the time that is left when each begins.
-constexpr double kSetsShare = 0.3;
+constexpr double kSetsShare = 0.6;
 constexpr double kCutsShare = 0.6;
 constexpr double kFirstPlansShare = 0.3;  // with one thread
 

@@ -83,9 +83,9 @@ StopReason stop_reason(const SearchContext& search, const Outcome& outcome, cons
 
 /// Where there is no plan: what every plan needs and what suffices, as far as a short search can tell.
 void bracket_least_budget(const SearchContext& search, SolveResult& result) {
-  constexpr double kSeconds = 3;
+  constexpr double kSeconds = 4;
   constexpr double kGap = 1e-3;
-  const double share = std::min(0.3, kSeconds / std::max(search.seconds_left(), kSeconds));
+  const double share = std::min(0.4, kSeconds / std::max(search.seconds_left(), kSeconds));
   const SearchContext here = search.part(share);
   PeakBoard board(here, {.gap = kGap});
   if (result.sufficient_plan) board.offer(result.sufficient_plan->steps, "start");

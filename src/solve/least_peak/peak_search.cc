@@ -14,6 +14,7 @@ namespace {
 /// Eviction looks at the whole graph once per op.
 constexpr std::size_t kMostWork = std::size_t{1} << 29;
 constexpr std::size_t kStepsPerOp = 12;
+constexpr double kFirstShare = 0.3;  // of the time, for the weights that are tried first
 
 bool quick(const Graph& graph) {
   return graph.op_count() * (graph.edge_count() + graph.op_count()) < kMostWork;
@@ -59,18 +60,20 @@ class PeakSearch {
 
   /// Bisects for each of some weights.
   void try_all_weights() {
+    const double share = search_.by_moves() ? 1 : kFirstShare;
+    const double until = search_.seconds() + share * search_.seconds_left();
     for (const bool waiting_may_go : {false, true}) {
       for (EvictionWeights weights : kWeights) {
         weights.waiting_may_go = waiting_may_go;
-        lower_with(weights);
+        lower_with(weights, until);
       }
     }
   }
 
   /// Smaller and smaller steps down from the best peak.
-  void lower_with(const EvictionWeights& weights) {
+  void lower_with(const EvictionWeights& weights, double until) {
     constexpr double kSmallest = 1.0 / 256;
-    for (double share = 0.5; share > kSmallest && !over();) {
+    for (double share = 0.5; share > kSmallest && !over() && search_.seconds() < until;) {
       if (!evict(below(share), weights)) share /= 2;
     }
   }
@@ -92,7 +95,7 @@ class PeakSearch {
                                     .waiting_may_go = random_.one_in(2),
                                     .luck = kMostLuck * random_.share(),
                                     .seed = random_.next()};
-      if (evict(board_.goal().enough.value_or(below(0.01)), weights)) lower_with(weights);
+      if (evict(board_.goal().enough.value_or(below(0.01)), weights)) lower_with(weights, until);
     }
   }
 
