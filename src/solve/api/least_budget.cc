@@ -21,8 +21,8 @@ namespace checkmate {
 namespace {
 
 /// Shares of the time that is left when each begins.
-constexpr double kSetsShare = 0.6;
-constexpr double kCutsShare = 0.6;
+constexpr double kSetsShare = 0.7;
+constexpr double kCutsShare = 0.5;
 constexpr double kFirstPlansShare = 0.3;  // with one thread
 
 /// Tiny graphs: everything is tried.
@@ -38,15 +38,15 @@ void try_everything(const SearchContext& search, PeakBoard& board) {
 
 void prove(const SearchContext& search, PeakBoard& board, std::optional<Bytes> enough) {
   if (board.done()) return;
-  const std::size_t most_sets = search.by_moves() ? 10'000 : 500'000;
-  SetBracket sets = bracket_by_sets(search.part(kSetsShare), most_sets, enough);
-  board.raise(sets.needed, std::move(sets.detail));
-  if (sets.steps) board.offer(std::move(*sets.steps), "sets");
-  if (board.done()) return;
   const Bytes most = enough ? std::min(board.peak(), *enough + Bytes{1}) : board.peak();
   const Bytes needed = cut_bound(search.part(kCutsShare), board.needed(), most);
   board.raise(needed, fmt::format("the outputs, and what the last runs of large ops leave for them, need {}",
                                   exact(needed)));
+  if (board.done()) return;
+  const std::size_t most_sets = search.by_moves() ? 10'000 : 500'000;
+  SetBracket sets = bracket_by_sets(search.part(kSetsShare), most_sets, enough);
+  board.raise(sets.needed, std::move(sets.detail));
+  if (sets.steps) board.offer(std::move(*sets.steps), "sets");
 }
 
 }  // namespace
