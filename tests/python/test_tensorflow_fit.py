@@ -87,3 +87,14 @@ def test_what_is_not_a_graph_is_refused(option: str, cache: Path) -> None:
     planned.fit(model, "60%", cache=cache)
     with pytest.raises(checkmate.Error, match=f"{option}=False"):
         model.fit(x, y, verbose=0)
+
+
+def test_a_model_that_has_trained_already_takes_another_budget(cache: Path) -> None:
+    model, _, _ = convolutional()
+    model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    x, y = images(12, 16).numpy(), labels(12, 5).numpy()
+    model.fit(x, y, batch_size=12, verbose=0)
+    for budget in ("90%", "60%"):
+        training = planned.fit(model, budget, cache=cache, time_limit=2)
+        model.fit(x, y, batch_size=12, verbose=0)
+        assert training.plan.budget == training.graph.parse_budget(budget)

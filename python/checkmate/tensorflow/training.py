@@ -21,6 +21,7 @@ class Training(PlannedSteps):
     def __init__(self, model: Any, options: Options) -> None:
         super().__init__(model, options)
         model.make_train_function = self._make_train_function
+        model.train_function = None  # one of Keras' own, or of another budget, would stay in use
 
     def plain_function(self, structure: Any) -> Callable[..., Any]:
         """The step as TensorFlow would run it, of the flat tensors of a batch."""
