@@ -141,3 +141,8 @@ def test_compiling_leaves_everything_as_it_was(cache: Path) -> None:
 
 def test_a_failing_model_is_told_with_its_error() -> None:
     refused("same reduction dim", lambda model, x: model(x).sum(), (torch.ones(2, 5),), nn.Linear(4, 4))
+
+
+def test_a_network_without_shards() -> None:
+    with pytest.raises(checkmate.Error, match="pass shard= too"):
+        checkmate.compile(nn.Linear(4, 4), networks.squared, (torch.ones(2, 4),), network=checkmate.Interconnect(1e-5, 1e9))

@@ -146,6 +146,8 @@ def compile(  # noqa: A001  (as torch.compile)
         deliver=deliver,
     )
     if shard is None and not any(type(p).__name__ == "DTensor" for p in model.parameters()):
+        if network is not None:
+            raise Error("network= describes what connects the processes that share parameters: pass shard= too, or leave it out")
         return Step(model, loss_fn, example, chosen)
     sharded = importlib.import_module("checkmate.torch.sharding.step").ShardedStep  # FSDP takes a second to import
     return cast(Step, sharded(model, loss_fn, example, chosen))
